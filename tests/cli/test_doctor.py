@@ -156,7 +156,7 @@ def test_what_the_store_has_seen_counts(used: str) -> None:
     found = examined("sound.toml", "--store", used)
     assert found["store_asked"]
     assert found["schedules"] == 4
-    assert "burn#bad is dead, and nobody has ever replayed a run here" in reasons(found, "warn")["replay"]
+    assert "burn#bad is dead, and no run has ever been replayed here" in reasons(found, "warn")["replay"]
     assert "remembers no run that was taken from a silent worker" in reasons(found, "unknown")["fencing"]
     assert "its code is not in this target" in reasons(found, "unknown")["run-key"]
 

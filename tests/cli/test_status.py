@@ -233,7 +233,7 @@ def test_shards_that_nobody_leads_are_an_alarm_while_somebody_plans(used: str) -
     asyncio.run(take_office(used, "web-1", [0, 5]))
     alarm = called_json("status", "--store", used)["alarms"][0]
     assert (alarm["kind"], alarm["shards"]) == ("leaderless", [1, 2, 3, 4, 6, 7])
-    assert "alarm: nobody leads shards 1-4, 6-7, although 1 node plans" in called("status", "--store", used)
+    assert "alarm: no node leads shards 1-4, 6-7, although 1 node plans" in called("status", "--store", used)
 
 
 def test_two_who_believe_to_lead_one_shard_are_an_alarm(used: str) -> None:

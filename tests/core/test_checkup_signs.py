@@ -35,7 +35,7 @@ KEY = RunKey("beat#2026-03-01T11:00:00Z#1")
         (
             {"dead": KEY},
             Severity.WARN,
-            f"{KEY} is dead, and nobody has ever replayed a run here",
+            f"{KEY} is dead, and no run has ever been replayed here",
             f"find out why it died, then: fencepost runs replay {KEY}",
         ),
         (

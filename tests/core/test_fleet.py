@@ -161,7 +161,7 @@ def test_a_node_that_has_not_noticed_its_successor_is_one_alarm_with_all_its_sha
 def test_a_shard_that_nobody_leads_while_a_node_plans_is_an_alarm(leases: Any, nodes: Any) -> None:
     (alarm,) = alarms(seen(leases=leases, nodes=nodes), SKEW_MAX_S)
     assert (alarm.kind, alarm.shards, alarm.nodes) == (AlarmKind.LEADERLESS, (ONE,), (ALICE,))
-    assert alarm.text.startswith("nobody leads shard 0, although 1 node plans: where that lasts")
+    assert alarm.text.startswith("no node leads shard 0, although 1 node plans: where that lasts")
 
 
 def test_who_drains_the_last_planner_is_told_how_to_take_it_back() -> None:

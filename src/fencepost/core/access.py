@@ -1,10 +1,10 @@
-"""Who may come in, and where they may act.
+"""Who may sign in, and in which namespaces they may act.
 
-A token is good until it is revoked or expires. A session is good until it is ended, until its last day
-comes, or until nobody has used it for a while. All of it by the store's clock, as it was when the store
-looked. Whether a sign-in link is good the store says itself, in the moment in which it is used.
+A token is good until it is revoked or expires. A session is good until it is ended, reaches its last day, or
+has not been used for a while. All of this goes by the store's clock at the moment of the lookup. The store
+itself decides whether a sign-in link is good, at the moment of its use.
 
-Which role an operation needs stands with the operation; here is only what holds for all of them.
+Each operation states the role that it needs; this module holds only what is common to all of them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _LIKE_AN_ID = re.compile(r"(os|host|oidc):.*|[tsl][0-9a-f]{16}", re.IGNORECASE |
 
 @dataclass(frozen=True)
 class SessionTerms:
-    """How long somebody stays signed in: at most, and without doing anything."""
+    """How long a session lasts: at most, and without being used."""
 
     lasts_s: float
     idle_s: float
 
 
 def is_good(record: TokenRecord | SessionRecord, now: StoreTime, terms: SessionTerms) -> bool:
-    """Whether it lets somebody in at this moment."""
+    """Whether the credential is accepted at this moment."""
     match record:
         case TokenRecord():
             return record.revoked_at is None and (record.expires_at is None or now < record.expires_at)
@@ -59,37 +59,37 @@ def is_worth_noting(last_used_at: StoreTime | None, now: StoreTime) -> bool:
 
 
 def may_act_in(principal: Principal, namespace: Namespace) -> bool:
-    """Whether what is in that namespace is there for them."""
+    """Whether the principal may see and change what is in that namespace."""
     return principal.namespace in (EVERYWHERE, namespace)
 
 
 def acts_in(principal: Principal, asked: Namespace | None, otherwise: Namespace) -> Namespace | None:
-    """Where they act: one that is good everywhere where it asks to, or else where it says nothing; any other
-    in its own namespace. None where it asks for another: nothing of that is there for it."""
+    """The namespace in which the principal acts. One that may act everywhere acts where it asks to, or in
+    `otherwise`. Any other acts in its own namespace. None where it asks for another than its own."""
     if asked is not None:
         return asked if may_act_in(principal, asked) else None
     return otherwise if principal.namespace == EVERYWHERE else principal.namespace
 
 
 def kept_to(principal: Principal | None) -> Namespace | None:
-    """The namespace whose part of the fleet they see; None: all of it. Who came by no credential sits at the
-    store itself."""
+    """The namespace whose part of the fleet the principal sees; None: all of it. A caller without a
+    credential works on the store directly."""
     return None if principal is None or principal.namespace == EVERYWHERE else principal.namespace
 
 
 def may_grant(principal: Principal | None, namespace: Namespace) -> bool:
-    """Whether they may make a credential for that namespace, which may be all of them. Who came by no
-    credential sits at the store itself."""
+    """Whether the principal may make a credential for that namespace, which may be all of them. A caller
+    without a credential works on the store directly."""
     return principal is None or principal.namespace in (EVERYWHERE, namespace)
 
 
 def lifetime_s(token: TokenRecord) -> float | None:
-    """For how long a token was made, which its successor is made for too."""
+    """The lifetime with which a token was made; its successor gets the same."""
     return None if token.expires_at is None else (token.expires_at - token.created_at).total_seconds()
 
 
 def reserved_name(name: str) -> str | None:
-    """Why nobody may choose that name: in the audit log it would pass for another; None where they may."""
+    """Why that name is refused: in the audit log it would look like another one. None where it is allowed."""
     if _plain(name) in {_plain(one) for one in RESERVED}:
         return "this name is reserved"
     if not name.isascii():
@@ -98,7 +98,7 @@ def reserved_name(name: str) -> str | None:
 
 
 def taken_name(name: str, tokens: Iterable[TokenRecord], now: StoreTime) -> TokenRecord | None:
-    """The token that has the name already, or one that reads the same; one that has ended has none."""
+    """The live token that has this name, or one that reads the same. A token that has ended has no name."""
     good = (one for one in tokens if is_good(one, now, SessionTerms(0, 0)))
     return next((one for one in good if _plain(one.name) == _plain(name)), None)
 

@@ -7,21 +7,21 @@ runs, read page by page. Neither is ever held as a whole.
 | --- | --- |
 | `missing` | is expected, and neither a run that was not withdrawn nor a missed range accounts for it |
 | `doubled` | has more than one run that was begun, or a run that began again after it had succeeded |
-| `unexpected` | has a live run that no version in force asks for, and that nobody holds by name |
+| `unexpected` | has a live run that no version in force asks for, and that no operator holds |
 | `miscounted` | is the first of a missed range that counts another number than it accounts for |
 | `uncertain` | has a run that was started and whose worker shows no life |
-| `overdue` | has a run that nobody holds and nobody has judged although it is too late for it |
+| `overdue` | has a run that is not held and was not judged, although it is too late for it |
 | `stale` | has a run that began as live although it was too late, and stood behind nothing |
 | `differing` | has a run whose attempts did not say the same of their effect (`core.fingerprints`) |
 | `late` | has a live run that began later than on time: worth knowing, and no fault |
 
-Who is authoritative: versions for what is expected, the ledger for what became of it, the store's time for
-what should have happened by now. A fire time is *settled* when a planner has had its chance: it is not later
-than what its version is planned through, or `SETTLING` has passed since. One that is not settled and has
-nothing yet is not judged.
+Who is authoritative: the versions for what is expected, the ledger for what became of it, the store's time
+for what should have happened by now. A fire time is *settled* once a planner has had its chance: it is not
+later than what its version is planned through, or `SETTLING` has passed since. A fire time without a record
+is judged only once it is settled.
 
-Retention removes evidence. Fire times before `forgotten_before` are not judged, and the account says from
-when on it speaks. A missed range that reaches beyond what is judged can only be found to count too little.
+Retention removes evidence. Fire times before `forgotten_before` are not judged, and the account states where
+it begins. A missed range that reaches beyond the judged time can only be found to count too little.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ class Frame:
 
     @property
     def judged_until(self) -> datetime:
-        """Later than now and later than what is planned there is nothing to say."""
+        """The account says nothing of what is later than now and later than what is planned."""
         return max(self.judged_since, min(self.until, max(self.now, self.planned_through)))
 
 
 class Accountant:
-    """Joins the two streams. Runs are taken in ascending order of fire time, in as many parts as the
-    caller likes; `close` says what came out."""
+    """Joins the two streams. The caller passes runs in ascending order of fire time, in parts of any size;
+    `close` returns the account."""
 
     def __init__(self, frame: Frame, trigger_of: TriggerOf) -> None:
         self._frame = frame
@@ -107,7 +107,7 @@ class Accountant:
         self._group: list[RunRecord] = []
 
     def suspects(self, runs: Sequence[RunRecord]) -> list[RunRecord]:
-        """Those of which `ended` runs are asked for."""
+        """The runs for which the caller must read the `ended` runs."""
         return [run for run in runs if wants_ended(run, self._spec(run))]
 
     def take(
@@ -117,9 +117,9 @@ class Accountant:
         ended: Mapping[RunKey, Sequence[RunRecord]],
         effects: Mapping[RunKey, Sequence[Fingerprint]] = NO_EFFECTS,
     ) -> None:
-        """The next runs of the range; `attempts` of those that `wants_attempts`, for each of the `suspects`
-        the runs of the schedule that ended after it became due and before it began, and the `effects` of
-        those that were `tried_again`."""
+        """Add the next runs of the range. `attempts` are those of the runs that `wants_attempts`. `ended`
+        has, for each of the `suspects`, the runs of the schedule that ended after it became due and before it
+        began. `effects` are those of the runs that were `tried_again`."""
         for run in runs:
             if self._group and self._group[0].fire_time != run.fire_time:
                 self._settle_group()
@@ -135,7 +135,7 @@ class Accountant:
         return self._book.closed()
 
     def _settle_group(self) -> None:
-        """Everything that is known of one fire time, and of those before it that have no run."""
+        """Judge one fire time by everything known of it, and those before it that have no run."""
         if not self._group:
             return
         moment = self._group[0].fire_time
@@ -170,7 +170,7 @@ class Accountant:
     def _look_at(
         self, run: RunRecord, attempts: Sequence[Attempt], ended: Sequence[RunRecord] | None
     ) -> None:
-        """What can be said of a run, apart from the others of its fire time."""
+        """Judge a run by itself, apart from the other runs of its fire time."""
         frame, version, spec = self._frame, self._versions.get(run.version), self._spec(run)
         for kind, words in (
             (Kind.DOUBLED, why_repeated(run, attempts)),
@@ -211,7 +211,7 @@ class _Book:
     range_now: int = 0
 
     def something(self, runs: Sequence[RunRecord]) -> None:
-        """An expected fire time that has runs; the one that came furthest speaks for it."""
+        """An expected fire time that has runs; the run that came furthest is counted for it."""
         self.expected += 1
         self.states[max(runs, key=lambda run: (begun(run), run.attempt, run.version)).state] += 1
         self._check_single(runs)
@@ -231,8 +231,8 @@ class _Book:
             self.find(Kind.MISSING, one.fire_time, one.version, (key,), words)
 
     def unasked(self, runs: Sequence[RunRecord]) -> None:
-        """Runs of a fire time that nobody expects. What was called off before it began has done no harm, and
-        what somebody holds by name is somebody's wish."""
+        """Runs of a fire time that no version expects. A run that was called off before it began has done no
+        harm, and a run that an operator holds is there on purpose."""
         for run in runs:
             open_or_begun = begun(run) or run.finished_at is None
             if run.origin is Origin.LIVE and open_or_begun and not run.held & Hold.OPERATOR:
@@ -266,7 +266,7 @@ class _Book:
         )
 
     def _check_single(self, runs: Sequence[RunRecord]) -> None:
-        """An extra tick that somebody asked for by name doubles nothing."""
+        """Judge whether more than one run began. An extra tick that was triggered by hand doubles nothing."""
         ran = [run for run in runs if begun(run) and run.origin is not Origin.MANUAL]
         if len(ran) > 1:
             keys = tuple(run.run_key for run in ran)

@@ -1,4 +1,4 @@
-"""Accounts: what an audit says of a schedule, and of all of them.
+"""Accounts: what an audit finds about one schedule, and about all of them.
 
 A fire time is *recorded* when a run, in whatever state, or a missed range stands for it. It is *accounted*
 for when that has ended: it ran, or the ledger says why it did not. `core.completeness` uses the same words.
@@ -35,7 +35,7 @@ FAULTS = frozenset(Kind) - {Kind.LATE}
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One thing that somebody should know. The keys are those of the runs, or the key that is missing."""
+    """One thing to look at. The keys are those of the runs, or the key that is missing."""
 
     kind: Kind
     schedule_id: ScheduleId
@@ -61,7 +61,7 @@ class Account:
     counts: Mapping[Kind, int]
     findings: tuple[AuditFinding, ...]
     forgotten_before: datetime | None = None
-    """Where retention, and not who asked, set the beginning."""
+    """When retention has cut the range: where it begins. None where the caller's own beginning stands."""
     notes: tuple[str, ...] = ()
 
     @property

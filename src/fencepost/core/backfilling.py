@@ -2,10 +2,10 @@
 
 A fire time belongs to the version that was in force then, and runs under its key: so a backfill can never
 run a tick a second time under another name. Where no version was in force, before the first and in pauses,
-the latest one says what would have fired, and lends its number.
+the latest version says what would have fired, and gives its number.
 
-Of a fire time before `forgotten_before` nobody can say whether it ran. It does not run, unless everything is
-to run again.
+The ledger cannot say whether a fire time before `forgotten_before` ran. The backfill leaves it out, unless
+everything is to run again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fencepost.model.run import RunRecord, RunState
 from fencepost.model.schedule import ScheduleVersion
 
 FIRE_TIMES_MAX = 100_000
-"""So many fire times one backfill may have; a longer range is filled in parts."""
+"""A backfill has at most this number of fire times; a longer range is filled in parts."""
 
 MISSING = "missing"
 """The account of a fire time that nothing accounts for."""
@@ -115,7 +115,7 @@ class BackfillCounts:
 def duration_s(
     request: NewBackfill, count: int, at_once_max: int | None, run_s: float | None
 ) -> float | None:
-    """How long so many runs take, as far as one can tell; `at_once_max` is what the overlap policy allows."""
+    """How long this number of runs takes, as an estimate; `at_once_max` is what the overlap policy allows."""
     if count == 0:
         return 0.0
     if run_s is None:
@@ -125,7 +125,8 @@ def duration_s(
 
 
 def _reigns(versions: Sequence[ScheduleVersion], after: datetime, through: datetime) -> Iterator[Reign]:
-    """All of (after, through], ascending. A version governs (in_force_from, in_force_until]."""
+    """The versions that govern (after, through], ascending. A version governs (in_force_from,
+    in_force_until]."""
     assert versions
     latest = versions[-1]
     for one in versions:
@@ -142,7 +143,7 @@ def _reigns(versions: Sequence[ScheduleVersion], after: datetime, through: datet
 
 
 def _latest(runs: Iterable[RunRecord]) -> Mapping[datetime, RunRecord]:
-    """For each fire time the run that stands for it: of several the one of the latest version."""
+    """The run that stands for each fire time: where there are several, the one of the latest version."""
     latest: dict[datetime, RunRecord] = {}
     for run in runs:
         known = latest.get(run.fire_time)

@@ -1,14 +1,14 @@
 """Catch-up: which ticks still run although their time has passed.
 
-How late a tick is counts from when it became due, which is its fire time unless its schedule spreads its
-load. A tick is *on time* while it is at most `ON_TIME_MAX` late (or `max_lateness`, where that is shorter);
-such a tick is none of catch-up's business. With mode `none`, the whole of `max_lateness` counts as on time
+Lateness counts from when a tick became due. That is its fire time, unless its schedule spreads its load. A
+tick is *on time* while it is at most `ON_TIME_MAX` late (or `max_lateness`, where that is shorter); catch-up
+does not concern such a tick. With mode `none`, the whole of `max_lateness` counts as on time
 and anything older is missed.
 
 With the other modes a late tick within `max_lateness` is *admitted*: it becomes a catch-up run and is not
 judged for lateness again, however long it then waits for its turn, for room or for the gate. With `latest`
 it runs only while no newer tick of its schedule is due; otherwise it is missed, coalesced into the newer
-one. With `sequential` all of them run, one after the other, and with `parallel(n)` so many at a time.
+one. With `sequential` all of them run, one after the other; with `parallel(n)` at most n run at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Caveats: what a schedule may say, and what will surprise whoever wrote it."""
+"""Caveats: what a schedule may say, but what may surprise its author."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.model.policies import CatchUpMode
 from fencepost.model.schedule import ScheduleSpec
 
 LOOKED_AT = 50
-"""Of so many fire times the shortest period is taken."""
+"""The number of fire times among which the shortest period is looked for."""
 
 
 def caveats(job: JobSpec, spec: ScheduleSpec, fire_times: Sequence[datetime]) -> list[str]:
@@ -22,8 +22,8 @@ def caveats(job: JobSpec, spec: ScheduleSpec, fire_times: Sequence[datetime]) ->
 
 
 def _retries_outgrow(job: JobSpec, spec: ScheduleSpec, fire_times: Sequence[datetime]) -> str | None:
-    """A job without a timeout may go on for ever with or without retries, and most of them do not: it is
-    warned of only where the delays alone are too long."""
+    """Warn of retries that outlast the period. A job without a timeout may go on for ever with or without
+    retries, and most jobs do not: for such a job only the delays count."""
     period = min((later - earlier for earlier, later in pairwise(fire_times)), default=None)
     if period is None:
         return None

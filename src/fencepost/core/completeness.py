@@ -4,10 +4,10 @@ A run is *due* when its time has come, and *expected* unless it was withdrawn. *
 expected: a tick that was missed, skipped or failed is accounted for, and did not run. *Accounted* is ended ÷
 due: it ran, or the ledger says why it did not.
 
-What runs just now takes from both shares, and spends no budget. The budget is spent by what was expected and
-ended otherwise than in success, and by what is *open*: a worker should have taken it for a while
-already. What was due a moment ago, what waits for its retry or its turn, and what a person, a freeze or a
-gate holds back spends none of it.
+Runs under way lower both shares, and spend no budget. Two kinds of runs spend the budget: those that were
+expected and ended otherwise than in success, and *open* ones, which a worker should have taken a while ago.
+A run that was due a moment ago spends none. Nor does a run that waits for its retry or its turn, or that an
+operator, a freeze or a gate holds back.
 
 A target of 99.9 % lets one run in a thousand go wrong. A burn rate of 1 spends exactly that; 14.4 held for an
 hour spends two hundredths of a budget of thirty days. One run alone never spends more than all of it, or a
@@ -28,13 +28,13 @@ BURN_WINDOWS_S: Mapping[str, float] = {"1h": 3600.0, "6h": 6 * 3600.0}
 
 
 OPEN_AFTER_S = 60.0
-"""How long a run may be due before it is open: somebody has to come by, and may be busy for a moment."""
+"""How long a run may be due before it is open: workers poll now and then, and may be busy for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
     """How the runs of one window stand: how many were due, have ended, are open, have succeeded, and were
-    withdrawn, which nobody expects any more."""
+    withdrawn, so that they are not expected any more."""
 
     due: int
     ended: int

@@ -1,10 +1,10 @@
 """Deployment: whether an application's own schedule is written over the one in the store.
 
 Old and new replicas run side by side for a while, and each of them brings the schedules of its own code.
-New code brings a spec that the schedule's history does not know: it is applied at once. A spec from the
-history belongs to older code; it is applied only when no live node runs the code whose spec is in force,
-that is after a rollback, so that an old replica which restarts in mid-deploy changes nothing. A spec that
-code has applied already is left alone: what an operator edited since then stays.
+A spec that the schedule's history does not know comes from new code: it is applied at once. A spec from the
+history belongs to older code. It is applied only when no live node runs the code whose spec is in force,
+that is after a rollback; so an old replica that restarts in the middle of a deploy changes nothing. A spec
+that code has applied already is left alone, so that an operator's later edit stays.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def should_apply(
 
 
 def same_words(one: ScheduleSpec, other: ScheduleSpec) -> bool:
-    """Whether code would have written both alike; the days of the calendars are not code's to say."""
+    """Whether code would have written both alike. Code does not set the days of the calendars."""
     return _words(one) == _words(other)
 
 

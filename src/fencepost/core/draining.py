@@ -1,8 +1,8 @@
-"""A drain as it is watched from outside: when a node may be believed to lead nothing and to run nothing.
+"""A drain as other nodes see it: when they may believe that a node leads nothing and runs nothing.
 
-A node hears of its drain in the answer to a sign of life, and the report that went with that sign of life was
-made before. It may say "nothing" of a node that is about to take something. So the first report after the
-drain was asked for counts for nothing; what the second one says, the node said knowing of the drain.
+A node learns of its drain from the answer to a sign of life, but it made the report in that sign of life
+before. Such a report may say "nothing" of a node that is about to take something. So the first report after
+the drain was asked for does not count; the node made the second one with knowledge of the drain.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class DrainState(StrEnum):
     LEFT = "left"
     """The node has stopped meanwhile, or died."""
     UP = "up"
-    """Somebody has taken it back."""
+    """An operator has undone the drain."""
 
 
 class Seen(Protocol):
-    """What is looked at of a node; `reported_at` is only compared."""
+    """The fields of a node that are read; `reported_at` is only compared."""
 
     @property
     def draining(self) -> bool: ...
@@ -49,7 +49,7 @@ N = TypeVar("N", bound=Seen)
 
 @dataclass(frozen=True)
 class DrainWatch(Generic[N]):
-    """The node as it was seen last, and how many reports it made since the drain was asked for."""
+    """The node as it was last seen, and the number of its reports since the drain was asked for."""
 
     record: N
     reports: int = 0
@@ -57,7 +57,7 @@ class DrainWatch(Generic[N]):
 
     @property
     def load(self) -> int:
-        """What the node has still to give up or to finish."""
+        """How much the node has still to give up or to finish."""
         return 0 if self.has_left else self.record.load
 
     @property
@@ -72,7 +72,7 @@ class DrainWatch(Generic[N]):
 
 
 def seen(watch: DrainWatch[N], record: N | None) -> DrainWatch[N]:
-    """One look further; None where the node is not alive any more."""
+    """The watch after one more look; the record is None where the node is not alive any more."""
     if record is None:
         return replace(watch, has_left=True)
     is_new = record.reported_at != watch.record.reported_at
@@ -80,7 +80,7 @@ def seen(watch: DrainWatch[N], record: N | None) -> DrainWatch[N]:
 
 
 def left_undone(drained: NodeRecord, live: Iterable[NodeRecord]) -> list[str]:
-    """What nobody does while this node drains: `plans`, `works`."""
+    """The roles that no node has left while this node drains: `plans`, `works`."""
     others = [one.node for one in live if one.node != drained.node and not one.draining]
     undone = {
         "plans": drained.node.plans and not any(one.plans for one in others),

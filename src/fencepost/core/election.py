@@ -7,8 +7,8 @@ the store may have started the lease any time between sending and answering. A r
 in the same way. An answer that never came moves nothing: the lease may or may not have been extended, and
 the old deadline stands.
 
-Losing is an event, not a state to be polled: whoever acts for the leader is told by `Lost`, which carries
-the reason, whether the store refused a renewal, the ledger refused an epoch, or the deadline passed.
+Losing is an event, not a state to poll: the code that acts for the leader gets a `Lost`. It carries the
+reason: the store refused a renewal, the ledger refused an epoch, or the deadline passed.
 
     follower ──campaign──▶ candidate ──granted──▶ leader ──refused · expired · resigned──▶ follower
                                └──────held────────────────────────────────────────────────────▲
@@ -26,7 +26,7 @@ from fencepost.model.lease import LeaseTerms
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """Somebody else leads, or nobody; `reason` is why this node does not."""
+    """Another node leads, or none does; `reason` is why this node does not."""
 
     reason: str = "never asked"
 
@@ -50,12 +50,12 @@ Election: TypeAlias = Follower | Candidate | Leader
 
 
 def trust_until(sent_at: Monotonic, terms: LeaseTerms) -> Monotonic:
-    """How long an answer to a request that was sent then may be believed."""
+    """Until when an answer to a request that was sent at `sent_at` may be believed."""
     return Monotonic(sent_at + terms.ttl_s - terms.margin_s)
 
 
 def sent_ago_s(state: Leader, now: Monotonic, terms: LeaseTerms) -> float:
-    """How long ago the request was sent whose answer is believed."""
+    """How long ago this node sent the request whose answer it believes."""
     return max(now - state.trusted_until + terms.ttl_s - terms.margin_s, 0.0)
 
 
@@ -77,7 +77,7 @@ def held(state: Election, by: str) -> Election:
 
 
 def unanswered(state: Election) -> Election:
-    """No answer: a candidate is nothing, a leader is what it was until its old deadline."""
+    """No answer came: a candidate becomes a follower, a leader stays one until its old deadline."""
     return Follower("no answer from the lease store") if isinstance(state, Candidate) else state
 
 

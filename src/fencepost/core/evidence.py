@@ -1,4 +1,4 @@
-"""Evidence: all that the explanation of one tick may rest on, gathered by a service."""
+"""Evidence: all facts for the explanation of one tick. A service gathers them."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Evidence:
     entries: tuple[Entry, ...] = ()
     workers: frozenset[NodeId] = frozenset()
     unserved: JobName | None = None
-    """The job that is asked for and that no running process has; None where one has it."""
+    """The job of the schedule, where no running process has it; None where one has it."""
     horizon_s: float = HORIZON_S
 
     def who(self, subject: str | None, *actions: Action) -> str:
-        """` by anna (cli on web-3): "quarter end"`, of the last who did it; empty where nobody is known."""
+        """` by anna (cli on web-3): "quarter end"`, of the last who did it; empty where no entry is found."""
         return by_whom(one for one in self.entries if one.subject == subject and one.action in actions)
 
 

@@ -1,7 +1,7 @@
 """Expectation: which fire times a schedule's history asks for, whatever the ledger says.
 
 A version governs the fire times in (in_force_from, in_force_until]; so an instant has one version at most,
-and a fire time counts once. Should the intervals of two versions overlap all the same, it is the older's.
+and a fire time counts once. If the intervals of two versions overlap all the same, the older one governs.
 
 What is expected is computed from the versions as they were written and walked one fire time at a time, so
 that a range of a million ticks costs time and not memory.
@@ -82,7 +82,7 @@ def _walk(
 
 
 def _fire_times(trigger: Trigger, after: datetime, through: datetime) -> Iterator[datetime]:
-    """All of them, also where a combination of triggers cuts a long search: it is taken up again."""
+    """All fire times. Where a combination of triggers cuts a long search, the search goes on from the cut."""
     while after < through:
         try:
             for moment in trigger.fire_times(after, through):

@@ -1,10 +1,10 @@
 """The explanation of one tick: why it ran, why it did not, and what would change that, in plain words.
 
-An explanation is read by somebody at three in the morning. So it says one thing a sentence, in the order in
-which things happened, names runs, workers and people, and ends with the commands that change something.
+An operator may read an explanation at three in the morning. So each sentence says one thing, in the order in
+which things happened. It names runs, workers and people, and ends with the commands that change something.
 
-What there is decides which explanation it is: a run that was not withdrawn; else a missed range; else
-whatever the history of the schedule says about an instant at which there is nothing.
+The evidence decides which explanation it is: of a run that was not withdrawn; else of a missed range; else
+of what the history of the schedule says about an instant without a record.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TickVerdict(StrEnum):
 
 
 NOT_ASKED_FOR = frozenset({TickVerdict.NO_SUCH_FIRE_TIME, TickVerdict.PAUSED, TickVerdict.REMOVED})
-"""Nobody asks for a tick there; where there was one, what matters is that it was withdrawn."""
+"""No version asks for a tick there; where there was one, what matters is that it was withdrawn."""
 
 
 WITHOUT_WORK = frozenset(
@@ -104,7 +104,7 @@ def tell(evidence: Evidence) -> Explanation:
 
 
 def _of_run(evidence: Evidence, standing: list[RunRecord]) -> Explanation:
-    """The run that came furthest speaks; that there are others is said."""
+    """Explain the run that came furthest, and mention the others."""
     run = max(standing, key=lambda one: (begun(one), one.attempt, one.version))
     others = [one for one in evidence.runs if one.run_key != run.run_key]
     beside = tuple(f"There is also {one.run_key}, which is {one.state}." for one in others)
@@ -171,7 +171,7 @@ def _not_in_force(evidence: Evidence) -> _Ending:
 
 
 def _backfill_remedy(evidence: Evidence, usual: BackfillRemedy = remedies.backfill) -> str:
-    """How to have it run after the fact; what retention may have removed takes more than usual."""
+    """The command that runs it after the fact; what retention may have removed needs one more option."""
     remedy = remedies.backfill_forgotten if _is_forgotten(evidence) else usual
     return remedy(evidence.schedule_id, evidence.fire_time)
 
@@ -182,7 +182,7 @@ def _is_forgotten(evidence: Evidence) -> bool:
 
 
 def _closing_action(evidence: Evidence, last: ScheduleVersion) -> Action:
-    """What ended a version that no other followed at once: the log knows, or the schedule's state."""
+    """What ended a version that has no successor at once: by the audit log, or by the schedule's state."""
     closing = (Action.SCHEDULE_PAUSE, Action.SCHEDULE_REMOVE)
     for one in evidence.entries:
         if one.subject == evidence.schedule_id and one.action in closing and one.at <= evidence.fire_time:

@@ -1,9 +1,10 @@
-"""Lending: runs in the hands of workers outside of this program.
+"""External runs: runs that workers outside this program carry out.
 
-A worker of the program ends an attempt at its timeout. Nobody can do that to a process elsewhere; what can
-be done is to stop counting it as alive. No heartbeat extends an attempt beyond its timeout, nor, where the
-job has a progress deadline, beyond that after the last heartbeat that told of progress. One that comes later
-is refused: from then on the run may be rescued, and what the worker still does is fenced off.
+A worker of this program ends an attempt at its timeout. It cannot end a process elsewhere, but the ledger can
+stop counting that process as alive. No heartbeat extends an attempt beyond its timeout. Where the job has a
+progress deadline, no heartbeat extends it beyond that deadline after the last heartbeat that told of
+progress. A later heartbeat is refused: from then on the run may be rescued, and what the worker still does is
+fenced off.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fencepost.model.run import Outcome, RunRecord, RunState, Ticket
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """When an attempt outside may count as alive no longer, and why."""
+    """When an attempt outside stops counting as alive, and why."""
 
     at: StoreTime
     why: str
@@ -51,11 +52,11 @@ def alive_for_s(end: End | None, now: StoreTime, at_most_s: float) -> float | No
 
 
 def is_given_again(run: RunRecord, ticket: Ticket, job: JobSpec, now: StoreTime, alive_s: float) -> bool:
-    """Whether a run in a worker's name, under a fence that it does not list, is one whose claim got lost on
-    its way. That list is the truth; this is the net under a worker that forgot a run which it had begun.
+    """Whether a run in a worker's name, under a fence that the worker does not list, is one whose claim got
+    lost on its way. The worker's list is right; this covers a worker that forgot a run which it had begun.
 
-    A run whose life is over is the reaper's. A worker gives a run up in silence no earlier than its first
-    life after it was given: so long, and no longer, one that must not begin twice is given again."""
+    A run whose life is over is left to the reaper. A worker gives up a run in silence at the earliest after
+    one life from the claim. So a run that must not begin twice is given again only within that time."""
     if run.state is not RunState.RUNNING or (run.attempt, run.fence) != (ticket.attempt, ticket.fence):
         return False
     if run.alive_until is None or run.started_at is None or run.alive_until <= now:
@@ -72,14 +73,14 @@ def settle_report(
     dice: float,
     budget: RetryBudget | None = None,
 ) -> Outcome:
-    """What the ledger is told of an attempt outside: what it would be told of any other.
+    """What the ledger is told of an attempt outside: the same as of any other.
 
-    A worker outside has one word for every way not to succeed. Where the run had been asked to stop, a
-    failure means that it did, whatever else went wrong on the way."""
+    A worker outside reports every way not to succeed as a failure. Where the run had been asked to stop, a
+    failure means that it did stop, whatever else went wrong."""
     elapsed_s = (
         0.0 if run.first_started_at is None else max(since(run.first_started_at, now).total_seconds(), 0.0)
     )
-    # The run may have gone on since: then the ledger refuses this, whatever it says.
+    # The run may have a later attempt by now: then the ledger refuses this report anyway.
     so_far = Round(min(run.attempts_before_replay, ticket.attempt - 1), elapsed_s)
     if isinstance(ending, Failed) and run.cancel_requested:
         stopped = settle(ticket, job, Stopped(), dice, so_far)

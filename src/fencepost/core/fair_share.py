@@ -1,13 +1,12 @@
 """Fair shares: how a planner serves many namespaces, so that a busy one makes no other late.
 
-The ticks of all namespaces are written by the same planners into the same store. Two rules keep one namespace
-from taking the time of the others. The backfiller keeps them too, for backfills in the place of schedules.
-
+The same planners write the ticks of all namespaces into the same store. Two rules keep one namespace from
+taking the time of the others. The backfiller follows them too, for backfills in the place of schedules.
 - A planner plans the schedules of a window in turn, one of each namespace after the other. Where a window is
-  full, the namespaces that had more than their share of it are left out of the next ones, until the others
+  full, the next windows leave out the namespaces that had more than their share of it, until the others
   are done (`passed_over`).
-- A namespace may have so many runs planned per second, with a reserve for a while (`Allowance`). What comes
-  beyond that is not lost: its cursors stay where they are, and it is planned as the allowance fills again.
+- A namespace has a limit of planned runs per second, with a reserve for a while (`Allowance`). Runs beyond
+  it are not lost: their cursors stay where they are, and are planned as the allowance fills again.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def in_turn(found: Iterable[T]) -> Iterator[T]:
 
 
 def passed_over(before: frozenset[Namespace], window: Sequence[Owned], limit: int) -> frozenset[Namespace]:
-    """Who is left out of the next window, after this one that left `before` out. None, once the others are
-    done."""
+    """The namespaces that the next window leaves out, after this one left out `before`. None once the others
+    are done."""
     if len(window) < limit:
         return frozenset()
     counts = Counter(one.namespace for one in window)
@@ -59,15 +58,15 @@ class _Bucket:
 
 
 class Allowance:
-    """So many a second for each namespace, and a reserve that fills while it is not used. The namespaces that
-    were asked about last are remembered; a forgotten one begins with a full reserve."""
+    """A number of runs per second for each namespace, and a reserve that fills while it is not used. The
+    namespaces that were asked about last are remembered; a forgotten one begins with a full reserve."""
 
     def __init__(self, reserve_s: float) -> None:
         self._reserve_s = reserve_s
         self._buckets: OrderedDict[Namespace, _Bucket] = OrderedDict()
 
     def most(self, per_s: float) -> int:
-        """How many one may have at a time, with a full reserve."""
+        """How many runs a namespace may have at a time, with a full reserve."""
         return int(self._full(per_s))
 
     def left(self, namespace: Namespace, per_s: float, now: Monotonic) -> int:
@@ -82,11 +81,11 @@ class Allowance:
         return int(bucket.level)
 
     def spend(self, namespace: Namespace, count: int) -> None:
-        """It has taken so many, after it was asked how many are left."""
+        """Note that the namespace has taken `count`, after `left` said how many it may take."""
         self._buckets[namespace].level -= count
 
     def give_back(self, namespace: Namespace, count: int) -> None:
-        """It has spent so many and not used them; one that is forgotten has them already."""
+        """Return `count` that were taken and not used; a forgotten namespace has a full reserve already."""
         if namespace in self._buckets:
             self._buckets[namespace].level += count
 

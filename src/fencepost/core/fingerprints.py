@@ -2,8 +2,8 @@
 
 An attempt has one fingerprint: a digest of the whole text, and the beginning of the text for people. It is
 kept among the recorded steps of the run, under a name that no step can have. So it is fenced, outlives the
-attempt and goes as steps do. A secret is struck out before the text is digested: a digest of a short secret
-is as good as the secret.
+attempt and is removed with the steps. Secrets are masked before the text is digested, because a digest of a
+short secret gives the secret away.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def fingerprints(recorded: Mapping[str, str]) -> list[Fingerprint]:
 
 
 def check_single(fingerprint: Fingerprint, standing: Fingerprint) -> None:
-    """An attempt has one: its first stands."""
+    """An attempt has one fingerprint; a second that differs is refused."""
     if fingerprint.digest != standing.digest:
         raise StepRefused(
             f"run.fingerprint: attempt {fingerprint.attempt} has one already, {quoted(standing.text)}; make "

@@ -1,11 +1,11 @@
-"""The fleet for people to look at: who leads what, by all that is known, and what of it deserves an alarm.
+"""The fleet for people to look at: which node leads which shard, and what deserves an alarm.
 
-Three witnesses are asked, and none of them knows everything. The lease store says who *should* lead, and for
+There are three sources, and none of them knows everything. The lease store says who *should* lead, and for
 how long. The ledger says whose plans *count*, since when, and how often that has changed. The nodes say what
 they *believe*, and for how long they may still believe it. Nothing is decided by what is computed here.
 
-Where the lease store was not read, or holds nothing of a shard whose leader goes on believing in it, the
-ledger's record stands in for it, and when the lease runs out is unknown: the leases are elsewhere, or away.
+The ledger's record replaces the lease where the lease store was not read, or holds nothing of a shard whose
+leader goes on believing in it. When the lease runs out is then unknown: the leases are elsewhere, or lost.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Witnesses:
 class ShardView:
     """One shard; `epoch` is what plans are compared with.
 
-    `expires_in_s` is None where nobody could say, and 0 where the lease is free. `since` is when the holder
-    was registered. `renewals_failed`, `trusted_for_s`, the time to the leader's own deadline, `renewed_at`,
-    when it sent its last renewal that was answered, and `ttl_s`, how long its lease is, are the holder's own
-    words, None where it has said nothing of this shard.
+    `expires_in_s` is None where it is unknown, and 0 where the lease is free. `since` is when the holder
+    was registered. The holder itself reports the rest, None where it has said nothing of this shard:
+    `renewals_failed`; `trusted_for_s`, the time to the leader's own deadline; `renewed_at`, when it sent its
+    last renewal that was answered; and `ttl_s`, the length of its lease.
     """
 
     shard: Shard
@@ -77,7 +77,7 @@ class AlarmKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Something that a person should look at, with the mend, and what it is about."""
+    """Something that a person should look at, with the remedy, and what it is about."""
 
     kind: AlarmKind
     text: str
@@ -96,7 +96,7 @@ class _Belief:
 
 
 def shard_views(seen: Witnesses) -> list[ShardView]:
-    """Every shard of the present cut, also one that nobody has ever led."""
+    """Every shard of the present cut, also one that no node has ever led."""
     leaders = {one.shard: one for one in seen.leaders}
     beliefs = _beliefs(seen)
     alive = {one.node.node_id for one in seen.nodes}
@@ -110,7 +110,7 @@ def shard_views(seen: Witnesses) -> list[ShardView]:
 
 
 def elsewhere(seen: Witnesses) -> list[ShardView]:
-    """Shards that are led although the lease store, which was read, has no lease of theirs."""
+    """Shards that a node leads although the lease store, which was read, has no lease for them."""
     if seen.leases is None:
         return []
     return [one for one in shard_views(seen) if one.holder is not None and one.expires_in_s is None]
@@ -130,15 +130,16 @@ def alarms(seen: Witnesses, skew_warning_s: float) -> list[Alarm]:
 
 
 def hidden_names(owners: Mapping[NodeId, Namespace], only: Namespace | None) -> Callable[[NodeId], bool]:
-    """Which nodes are not named to those who see one namespace: those of others, live or gone. While no other
-    namespace ever had one, the fleet is theirs alone, and so is a node of which nothing is known any more."""
+    """Which nodes are hidden from those who see one namespace: those of others, live or gone. While no other
+    namespace ever had a node, the whole fleet is theirs, also a node of which nothing is known any more."""
     if only is None or all(one == only for one in owners.values()):
         return lambda _: False
     return lambda node_id: owners.get(node_id) != only
 
 
 def without_names(found: Sequence[Alarm], hidden: Callable[[NodeId], bool]) -> list[Alarm]:
-    """The alarms that name no hidden node; that nobody leads a shard concerns everybody, and names none."""
+    """The alarms that name no hidden node. A shard without a leader concerns all, and that alarm names
+    none."""
     shown = [one for one in found if one.kind is AlarmKind.LEADERLESS or not any(map(hidden, one.nodes))]
     return [replace(one, nodes=tuple(node for node in one.nodes if not hidden(node))) for one in shown]
 
@@ -186,7 +187,7 @@ def _read(
 def _unread(
     shard: Shard, leader: LeaderRecord | None, beliefs: Sequence[_Belief], alive: set[NodeId]
 ) -> ShardView:
-    """The ledger remembers its last leader for ever; one that is not alive leads nothing."""
+    """The ledger keeps its last leader for ever; a leader that is not alive leads nothing."""
     holder = leader.holder if leader is not None and leader.holder in alive else None
     return _view(shard, holder, None, None, leader, beliefs)
 
@@ -217,7 +218,7 @@ def _view(
 
 
 def _epoch(holder: NodeId | None, lease: LeaseRecord | None, leader: LeaderRecord | None) -> Epoch:
-    """The ledger's; before a new holder is registered there is only the number of its grant."""
+    """The ledger's epoch; until a new holder is registered, only the number of its grant is known."""
     if lease is not None and (leader is None or leader.holder != holder):
         return lease.epoch
     return leader.epoch if leader is not None else Epoch(0)
@@ -232,7 +233,7 @@ def _held(leases: Iterable[LeaseRecord]) -> dict[Shard, LeaseRecord]:
 
 
 def _beliefs(seen: Witnesses) -> Mapping[Shard, Sequence[_Belief]]:
-    """A report is as old as the store says; a node's trust has run on since."""
+    """The store says how old a report is; the time for which a node believes its lease has run on since."""
     found: dict[Shard, list[_Belief]] = {}
     for one in seen.nodes:
         age_s = 0.0 if one.reported_at is None else since(one.reported_at, seen.now).total_seconds()
@@ -268,7 +269,7 @@ def _rival(node_id: NodeId, claims: Sequence[Pretender]) -> Alarm:
 
 
 def _leaderless(seen: Witnesses) -> list[Alarm]:
-    """Shards without a lease and without anybody who believes to lead them, while somebody could."""
+    """Shards without a lease that no node believes to lead, while a live node could lead them."""
     planners = [one for one in seen.nodes if one.node.plans]
     led = _held(seen.leases or ()).keys() | {
         shard for shard, beliefs in _beliefs(seen).items() if any(one.left_s > 0 for one in beliefs)
@@ -283,7 +284,7 @@ def _leaderless(seen: Witnesses) -> list[Alarm]:
         else "where that lasts longer than a lease, their logs say why"
     )
     alive = f"although {len(planners)} node{' plans' if len(planners) == 1 else 's plan'}"
-    text = f"nobody leads {shown_shards(shards)}, {alive}: {remedy}"
+    text = f"no node leads {shown_shards(shards)}, {alive}: {remedy}"
     return [Alarm(AlarmKind.LEADERLESS, text, shards, tuple(one.node.node_id for one in planners))]
 
 

@@ -1,11 +1,10 @@
 """The load to come: how many runs are due when, before and after spread.
 
-Fire times are what triggers say; due times are what planners make of them, with spread and jitter. Both are
-counted, in buckets for the picture and in seconds for the herds. Schedules that share a trigger share its
-fire times, so that ten thousand alike cost as much as one, but for those that are spread: each of their
-ticks is a step, and a fire time many. There are at most `steps_max` of them. Time is gone through hour by
-hour, for all schedules alike; where the steps are used up, the hour in hand is dropped, and what was counted
-before it is complete.
+Triggers give fire times; planners make due times of them, with spread and jitter. Both are counted, in
+buckets for the picture and in seconds for the herds. Schedules that share a trigger share its fire times, so
+that ten thousand alike cost as much as one. Schedules with a spread cost more: each of their ticks is one
+step, and each fire time several. There are at most `steps_max` steps. The count goes hour by hour, for all
+schedules alike. Where the steps are used up, it drops the hour in hand; what was counted before is complete.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ BUCKET_S = int(BUCKET.total_seconds())
 MICROSECOND = timedelta(microseconds=1)
 SECOND_US = 1_000_000
 STEPS_A_FIRE_TIME = 5
-"""What a fire time costs that has to be computed, where one that is merely moved costs 1."""
+"""The steps that a computed fire time costs; a tick that is only moved costs 1."""
 NAMES_MAX = 5
 BUSY_MAX = 10
 BUSY_MIN = 5
-"""Fewer in a second are no crowd."""
+"""A second with fewer runs is not listed as busy."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Planned:
 
     @property
     def mark(self) -> int:
-        """Tells it from the others where they are counted together."""
+        """A digest that tells the schedule from the others where they are counted together."""
         return hash(self.schedule_id)
 
 
@@ -61,8 +60,9 @@ class Alike:
 
 @dataclass(frozen=True)
 class Busy:
-    """A second in which several runs are due: how many, how many fire in it, some of whose they are, and in
-    how many later seconds the same ones are. `spread` would scatter them, where they are a herd."""
+    """A second in which several runs are due: how many are due, how many fire in it, the names of some of
+    the schedules, and how many later seconds have the same ones. `spread` scatters them, where they are a
+    herd."""
 
     at: datetime
     due: int
@@ -74,8 +74,8 @@ class Busy:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is to come from `start` to `through`; `cut` where that is not the whole horizon. A bucket has how
-    many runs fire in it, and how many are due in it."""
+    """The runs from `start` to `through`; `cut` where that is not the whole horizon. A bucket has how many
+    runs fire in it, and how many are due in it."""
 
     start: datetime
     through: datetime
@@ -92,7 +92,7 @@ class Forecast:
 
 
 def planned(schedule_id: ScheduleId, spec: ScheduleSpec, trigger: Trigger) -> Planned:
-    """A schedule as it is counted; a trigger with a jitter of its own has it like one of the spec."""
+    """A schedule as it is counted; a jitter of the trigger counts like a jitter of the spec."""
     own = None if trigger.jitter is None else Stretch(length=trigger.jitter)
     return Planned(schedule_id, spec.spread, spec.jitter or own)
 
@@ -129,7 +129,8 @@ def forecast(
 
 
 def _go(streams: Sequence[_ForecastStream], until: datetime, counts: _Counts, steps: int) -> int:
-    """All fire times before `until`; how many steps are left, less than none where there were too few."""
+    """Count all fire times before `until`; returns the steps that are left, negative where there were too
+    few."""
     for number, stream in enumerate(streams):
         for fire_time, upcoming in stream.before(until):
             steps -= STEPS_A_FIRE_TIME + len(stream.moved)
@@ -164,7 +165,7 @@ class _ForecastStream:
         self._next = self._after(start - timedelta.resolution)
 
     def identity(self, one: Planned) -> str:
-        """As planners say it."""
+        """The identity from which planners compute spread and jitter."""
         return f"{self._namespace}\n{one.schedule_id}"
 
     def offset(self, one: Planned, fire_time: datetime, upcoming: datetime | None) -> int:
@@ -190,7 +191,7 @@ class _ForecastStream:
             yield moment, self._next
 
     def _after(self, moment: datetime) -> datetime | None:
-        """Where the search for it is cut there is none to be counted."""
+        """The next fire time. Where the search for it is cut, there is none to count."""
         try:
             return self._trigger.next_after(moment)
         except SearchExhausted:
@@ -227,7 +228,7 @@ class _Counts:
     def owe(
         self, moment: int, number: int, whose: Sequence[Planned], period: timedelta | None, mark: int
     ) -> None:
-        """So many runs are due in this second."""
+        """Count runs that are due in this second."""
         second = moment // SECOND_US
         found = self.seconds.get(second)
         if found is None:
@@ -240,7 +241,7 @@ class _Counts:
             found.names += [one.schedule_id for one in whose[: NAMES_MAX - len(found.names)]]
 
     def add(self, other: _Counts) -> None:
-        """What an hour has more; a spread may reach into the next one."""
+        """Add the counts of an hour; a spread may reach into the next one."""
         for second, number in other.fired.items():
             self.fired[second] = self.fired.get(second, 0) + number
         for second, found in other.seconds.items():
@@ -251,7 +252,7 @@ class _Counts:
                 known.names = [*known.names, *found.names][:NAMES_MAX]
 
     def buckets(self, through: datetime) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What fires, and what is due, in each bucket of the time that was gone through."""
+        """What fires, and what is due, in each bucket of the time that was counted."""
         size = (through - self._start) // BUCKET
         fired, due = [0] * size, [0] * size
         for second, number in self.fired.items():

@@ -2,7 +2,7 @@
 
 A fleet that comes back after an outage may owe a thousand runs to a target that is still down. The gate
 closes when more catch-up ticks wait than its cap, or when too large a share of those that ended last
-failed. It never opens by itself: what to do with the backlog is a person's decision.
+failed. It never opens by itself: an operator decides what to do with the backlog.
 """
 
 from __future__ import annotations

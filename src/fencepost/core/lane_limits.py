@@ -1,25 +1,25 @@
 """Who may start next: the lanes in order, and how many runs of each.
 
-A lane is a queue and a priority. All that is known of one is its *head*, the `run_at` of its first due run;
-how many stand behind it nobody counts.
+A lane is a queue and a priority. All that is known of a lane is its *head*, the `run_at` of its first due
+run. The runs behind the head are not counted.
 
 **Priorities age.** One level of priority is worth a fixed waiting time, `ageing_s`: the most urgent lane of
 a queue has the smallest `run_at + priority × ageing_s` of its head. So a run of the last priority that has
-waited three levels longer goes before fresh work of the first. A lane that goes before one of a better
-priority because it has waited takes half of its queue's at most; behind it the lanes are walked by
-priority. So an old pile and fresh work go on side by side, and neither waits for the other to end. An odd
-one goes to the old pile and to fresh work in turn: the claimer counts what it has begun of each queue, and
-the count says whose turn it is. What comes behind live work (catch-up, backfill, replay) stays behind the
-live work of its own queue however long it has waited: that is what it was admitted for.
+waited three levels longer goes before fresh work of the first. A lane that goes before a lane of a better
+priority, because it has waited, takes at most half of what its queue gets; after it the lanes are walked by
+priority. So an old backlog and fresh work advance side by side, and neither waits for the other to end. When
+the number is odd, the last one goes to the backlog and to fresh work in turn: the claimer counts what it has
+begun of each queue, and the count gives the turn. Work that comes behind live work (catch-up, backfill,
+replay) stays behind the live work of its own queue, however long it has waited.
 
-**Queues have weights.** The room goes, run by run, to the queue that has the least for its weight, counting
-what this worker has of it in progress already (the method of highest averages). A worker that runs full
-frees one place at a time; without what is in progress the weights would mean nothing there. Only queues with
-something due take part, so nothing is kept free for a queue that has nothing to do.
+**Queues have weights.** The room goes, run by run, to the queue that has the least for its weight. What this
+worker has of the queue in progress counts too (the method of highest averages). A full worker frees one place
+at a time; without the runs in progress the weights would have no effect there. Only queues with due runs take
+part, so no room is kept free for a queue that has nothing to do.
 
-Each queue's first lane comes before any second one. A lane may take as many as its queue was given; what the
-first lanes leave the second ones get, in the same walk, and what a queue does not use the others get at the
-next pass.
+The first lane of each queue comes before any second one. A lane may take as many runs as its queue was given.
+The second lanes get what the first lanes leave, in the same walk. The other queues get what a queue does not
+use at the next pass.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def share(
     busy: Mapping[Queue, int],
     ageing_s: float,
 ) -> dict[Queue, int]:
-    """How much of the room each queue with something due gets. Where two stand equal, the one with the more
-    urgent head goes first."""
+    """How much of the room each queue with due runs gets. Of two equal queues the one with the more urgent
+    head goes first."""
     queues = list(_lanes(heads, ageing_s))
     if len(queues) == 1:
         return {queues[0]: room}
@@ -63,8 +63,8 @@ def share(
 def lane_limits(
     heads: Sequence[Head], given: Mapping[Queue, int], ageing_s: float, turns: Mapping[Queue, int] = NO_TURNS
 ) -> tuple[LaneLimit, ...]:
-    """The lanes in the order in which they are to be walked, and how far; none that may take nothing. `turns`
-    count what was begun of each queue before."""
+    """The lanes in the order in which they are to be walked, each with its limit; lanes with a limit of 0 are
+    left out. `turns` counts what was begun of each queue before."""
     lanes = _lanes(heads, ageing_s)
     by_queue = [
         _lane_limits(queue, lanes[queue], given.get(queue, 0), turns.get(queue, 0)) for queue in lanes
@@ -90,7 +90,7 @@ def _behind_last(heads: Sequence[Head]) -> list[Head]:
 
 
 def _lane_limits(queue: Queue, heads: Sequence[Head], most: int, turn: int) -> list[LaneLimit]:
-    """By priority; but a lane that is the most urgent goes first for half of it, an odd one in turn."""
+    """By priority. But the most urgent lane goes first for half of the room, and gets an odd one in turn."""
     urgent, lanes = heads[0], sorted(heads, key=lambda one: one.priority)
     half = (most + 1 - turn % 2) // 2
     first: list[LaneLimit] = []

@@ -1,9 +1,9 @@
 """The states of a run and every way between them, in one table.
 
-A run is written once and ends once. Each entry of `TRANSITIONS` is a move that something in the house
-makes; a move that is not here does not happen, in any store. What has ended stays so, except where an
-operator sends it on its way again, by name: those moves are in `REPLAYS`, and each leaves an entry in the
-audit log. The diagram in the documentation is drawn from these tables.
+A run is written once and ends once. Each entry of `TRANSITIONS` is a move that some part of Fencepost
+makes; a move that is not in the table does not happen, in any store. A run that has ended stays so, unless
+an operator replays it by name. Those moves are in `REPLAYS`, and each leaves an entry in the audit log. The
+diagram in the documentation is drawn from these tables.
 
 `planned` and `ready` differ by time alone: a planned run whose `run_at` has come *is* ready, without a
 write. Stores keep what was written, readers show what is (`observed`).

@@ -3,16 +3,16 @@
 A pure function of the candidates, of what runs by the ledger, of the rate's state and of the store's time.
 It is asked under the lock of the job's limits, so two claimers never see the same last slot.
 
-What counts as running is the ledger's word, so nothing has to be given back: the slot of a worker that died
-is free when its run is rescued. Where a limit is lowered below what runs, nothing is stopped; nothing starts
-until enough have ended.
+The ledger says what counts as running, so a slot is never given back: the slot of a worker that died becomes
+free when its run is rescued. Where a limit is lowered below what runs, nothing is stopped; nothing starts
+until enough runs have ended.
 
 The rate is the *generic cell rate algorithm*. Each start pays for one interval; `paid_until` is how far
 ahead that reaches. A run may start while this is at most the burst less one ahead of now. So in any stretch
 of time there are at most as many starts as it has intervals, and one burst. No start reaches further ahead
 than a burst; what was paid for at a lower rate may, and counts as a burst when the rate is raised.
 
-The slot is asked for first: what waits for a slot uses up none of the rate.
+The slot is asked for first: a run that waits for a slot uses up none of the rate.
 """
 
 from __future__ import annotations

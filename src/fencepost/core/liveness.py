@@ -1,16 +1,16 @@
-"""Liveness: what becomes of a run whose worker shows no life.
+"""Liveness: what happens to a run whose worker shows no life.
 
 The attempt counts: a job that kills its worker is not tried for ever. A job that must run at most once is
-never tried again by itself, because nobody knows how far the silent worker came.
+never tried again by itself, because it is unknown how far the silent worker came.
 
 Silence counts only while the owners could have spoken. Each sweep of a reaper leaves its time in the store. A
 gap between two sweeps that no healthy fleet shows means that the store was away, or the whole fleet was: then
-every owner has one heartbeat timeout from the store's return to show life. An owner who has shown none since
+every owner has one heartbeat timeout from the store's return to show life. An owner that has shown none since
 the grace before keeps what was left of that: a store that comes and goes keeps no dead owner's run.
 
 A processor shows life by messages, so there is one more way in which it cannot speak: the broker is away, or
-whoever takes replies. Its silence counts only where a worker of its namespace has heard processors without a
-break for a whole timeout.
+no worker takes replies. Its silence counts only where a worker of its namespace has heard processors without
+a break for a whole timeout.
 
 The gap is half a timeout, so that an owner whose store was away for less still has the other half; sweeps
 come often enough to tell.
@@ -37,8 +37,8 @@ def sweep_terms(heartbeat_timeout_s: float) -> SweepTerms:
 
 
 def sweep_every_s(reap_every_s: float, terms: SweepTerms, *, quiet: bool = False) -> float:
-    """As often as it is asked to be, or as a gap can be told from a slow sweep. After a sweep that was quiet
-    a little later: what begins meanwhile has a whole timeout before it."""
+    """How often a reaper sweeps: as often as asked, or often enough to tell a gap from a slow sweep. After a
+    quiet sweep it is a little later, because a run that begins meanwhile has a whole timeout before it."""
     every_s = min(reap_every_s, terms.gap_max_s / SWEEPS_PER_GAP)
     return every_s * QUIET_STRETCH if quiet else every_s
 
@@ -51,7 +51,8 @@ def awaits_processor(run: Expired) -> bool:
 
 
 def may_speak(run: Expired, nodes: Iterable[NodeRecord], heartbeat_timeout_s: float) -> bool:
-    """Whether the owner of a run could have shown life by now. Where it is to be cancelled nobody waits."""
+    """Whether the owner of a run could have shown life by now. A run that is to be cancelled does not
+    wait."""
     if run.cancel_requested or not awaits_processor(run):
         return True
     reports = (one.report.broker for one in nodes if one.node.namespace == run.ticket.namespace)
@@ -59,7 +60,7 @@ def may_speak(run: Expired, nodes: Iterable[NodeRecord], heartbeat_timeout_s: fl
 
 
 def rescue(run: Expired) -> Rescue:
-    """The mend for one silent run."""
+    """What to do with one silent run."""
     silence = f"worker {run.worker} was silent past its deadline by {run.silent_for_s:.1f}s"
     if run.cancel_requested:
         return Rescue(run.ticket, RunState.CANCELLED, f"cancelled; {silence}")

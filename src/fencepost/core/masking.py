@@ -1,7 +1,7 @@
 """Masking: what people are shown of a payload that may hold secrets.
 
-The ledger keeps a payload as it was given, because the job needs it so; whoever looks sees `***` in the place
-of what looks like a secret (`model.masking`). The shape of the payload stays, so that two versions of it can
+The ledger keeps a payload as it was given, because the job needs it so. Readers see `***` in the place of
+what looks like a secret (`model.masking`). The shape of the payload stays, so that two versions of it can
 be compared.
 """
 
@@ -24,12 +24,12 @@ def masked(payload: JsonObject) -> JsonObject:
 
 
 def unmasked(shown: JsonObject, kept: JsonObject) -> JsonObject:
-    """A payload that was shown and changed, with what is still masked in it as it is kept."""
+    """A payload that was shown and then changed, with the kept value in the place of each masked one."""
     return {name: _unmasked(value, kept.get(name), looks_secret(name)) for name, value in shown.items()}
 
 
 def is_masked(value: JsonValue) -> bool:
-    """Whether `***` stands in it where a secret would be hidden; stars that a person wrote hide nothing."""
+    """Whether `***` stands where a secret would be hidden; stars that a person wrote hide nothing."""
     match value:
         case dict():
             return any(map(is_masked, value.values()))

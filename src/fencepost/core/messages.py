@@ -1,8 +1,8 @@
 """The contract with processors: what a message says of its run, and what a processor says in reply.
 
 A message carries the payload as JSON, or the bytes of one name in it, and everything else as headers, all of
-them texts. A reply is one JSON
-object. Neither has anything of Python in it: any language can read the one and write the other.
+them texts. A reply is one JSON object. Neither depends on Python: a program in any language can read the one
+and write the other.
 
 A reply names the run key, the attempt and the fence that its message had. `started` and `heartbeat` keep the
 attempt alive, `succeeded` and `failed` end it. The ledger compares all three, so that a reply that is late,
@@ -59,7 +59,7 @@ DETAIL_LENGTH_MAX = 16_384
 NOTE_LENGTH_MAX = 1_000
 WAIT_MAX_S = 86_400.0
 ATTEMPT_MAX, FENCE_MAX = 2**31 - 1, 2**63 - 1
-"""What any ledger can compare."""
+"""The largest numbers that every ledger can compare."""
 
 _Attempt: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=ATTEMPT_MAX)]
 _Fence: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=FENCE_MAX)]
@@ -71,8 +71,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def reply_destination(namespace: Namespace) -> str:
-    """Where processors of a namespace's runs send their replies. A slash would name an exchange to RabbitMQ,
-    and Kafka takes no colon."""
+    """Where processors send the replies of a namespace's runs. RabbitMQ would read a slash as the name of an
+    exchange, and Kafka takes no colon."""
     plain = re.sub("[/:]", "-", namespace)
     if plain != namespace:
         plain += f"-{sha256(namespace.encode()).hexdigest()[:12]}"
@@ -80,7 +80,7 @@ def reply_destination(namespace: Namespace) -> str:
 
 
 def control_topic(namespace: Namespace) -> str:
-    """Where processors of a namespace's runs hear that one is to stop."""
+    """Where processors of a namespace's runs hear that a run is to stop."""
     return f"fencepost.control.{namespace}"
 
 
@@ -91,8 +91,8 @@ def route_of(job: JobSpec) -> Route:
 
 
 def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat_every_s: float) -> Message:
-    """The message of an attempt. `carried` are headers of its trace. Raises `InvalidPayload` where what is to
-    be sent as bytes is none."""
+    """The message of an attempt. `carried` are headers of its trace. Raises `InvalidPayload` where a value
+    that is to be sent as bytes is not in Base64."""
     route = route_of(job)
     headers = {
         "run-key": claim.run_key,
@@ -134,7 +134,7 @@ def message_of(claim: Claim, job: JobSpec, carried: Mapping[str, str], heartbeat
 
 
 def _body(payload: JsonObject) -> bytes:
-    """As JSON in UTF-8; half a character, which UTF-8 does not have, is escaped."""
+    """The payload as JSON in UTF-8. A lone surrogate, which UTF-8 does not have, is escaped."""
     try:
         return _encode(payload)
     except UnicodeEncodeError:
@@ -142,8 +142,9 @@ def _body(payload: JsonObject) -> bytes:
 
 
 def last_moment(job: JobSpec, started_at: StoreTime, progress_at: StoreTime | None) -> End | None:
-    """Until when an attempt that was sent may count as alive: its timeout and its progress deadline begin
-    when a processor begins, at the latest so long after it was sent as it may wait for one."""
+    """Until when an attempt that was sent may count as alive. Its timeout and its progress deadline begin
+    when a processor begins. They begin, at the latest, when the time for which it may wait for one is
+    over."""
     first_started_at = StoreTime(started_at + timedelta(seconds=route_of(job).start_within_s))
     return first_end(job, first_started_at, progress_at)
 
@@ -242,7 +243,7 @@ class Outcome(StrEnum):
 
 
 class ReplyForm(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A reply as it is sent. What it does not know, a reader passes over."""
+    """A reply as it is sent. A reader ignores fields that it does not know."""
 
     run_key: _Key
     attempt: _Attempt
@@ -254,7 +255,7 @@ class ReplyForm(msgspec.Struct, kw_only=True, omit_defaults=True):
     kinds: list[str] | None = None
     permanent: bool = False
     retry_after: float | None = None
-    """Seconds in which not to try again."""
+    """For this number of seconds the run is not to be tried again."""
     progress: float | str | None = None
     note: str | None = None
     processor: str | None = None
@@ -321,7 +322,7 @@ def reply_message(order: Order, form: ReplyForm, number: int) -> Message:
 
 
 class StopForm(msgspec.Struct, kw_only=True):
-    """An announcement: whoever does this attempt is to stop, and why."""
+    """An announcement: the processor that carries out this attempt is to stop, and why."""
 
     run_key: str
     attempt: int

@@ -1,8 +1,8 @@
 """Notifications: which target is told of what, when alarms begin and end, and what a message says.
 
 A state that is wrong is told once when it begins, and once as recovered when it ends. One that ends before
-it was told is never told; one that comes back before its end was told goes on. What a delivery does is told
-to nobody, so no notification causes another.
+it was told is never told; one that comes back before its end was told goes on. What happens to a delivery is
+not told, so no notification causes another.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PAGES: Mapping[Event, str] = {
 
 
 class Turn(NamedTuple):
-    """What becomes of alarms in one pass: those that begin, those that end, those that came back before their
+    """What happens to alarms in one pass: those that begin, those that end, those that came back before their
     end was told, and those that ended before they were told."""
 
     begun: Sequence[Item]
@@ -68,9 +68,9 @@ def listened(targets: Iterable[Target]) -> frozenset[Event]:
 
 
 def wants(target: Target, item: Item, before: Mapping[str, Sequence[str]] = MappingProxyType({})) -> bool:
-    """Whether a target is told of it. One that names states is told of the ends of those; another of all
-    ends. `before` has what jobs, and the schedules that code gave them, were called before: a filter may have
-    either name, and so may an older run."""
+    """Whether a target is told of the item. A target that names states is told of the ends of those; another
+    of all ends. `before` has the earlier names of jobs, and of the schedules that code gave them: a filter
+    may have either name, and so may an older run."""
 
     def every(*names: str) -> tuple[str, ...]:
         return (*names, *(old for name in names for old in before.get(name, ())))
@@ -96,7 +96,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def delivering(targets: Iterable[Target]) -> frozenset[str]:
-    """The jobs that tell targets. Nothing that becomes of their runs is told."""
+    """The jobs that tell targets. What happens to their runs is not told."""
     return frozenset({DELIVERY, *(one.job for one in targets)})
 
 
@@ -111,8 +111,8 @@ def turned(known: Sequence[Alarm], judged: Iterable[Item], own: frozenset[str]) 
 
 
 def is_due(first_at: datetime | None, now: datetime, window_s: float) -> bool:
-    """Whether what has waited since then is told now, with all that came meanwhile. A clock that was set back
-    since makes nothing wait longer."""
+    """Whether what has waited since `first_at` is told now, with all that came meanwhile. A clock that was
+    set back since then makes nothing wait longer."""
     return first_at is not None and not 0 <= (now - first_at).total_seconds() < window_s
 
 

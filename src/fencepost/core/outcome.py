@@ -1,4 +1,4 @@
-"""Settling: from how an attempt ended to what the ledger is told."""
+"""Outcome: from how an attempt ended to what the ledger is told."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Somebody had asked for the run to stop, and it did."""
+    """The run had been asked to stop, and it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _after_failure(
 
 
 def _snoozed(ticket: Ticket, job: JobSpec, failed: Failed, so_far: Round) -> Outcome:
-    """Again later, and no attempt spent; never for ever, so that a run which does nothing else is seen."""
+    """Try again later, with no attempt spent. There is a limit, so that a run which only snoozes is seen."""
     wait_s = max(failed.wait_s, SNOOZE_MIN_S)
     _, _, why = failed.error.partition(": ")
     reason = f"snoozed for {format_duration(timedelta(seconds=wait_s))}{f': {why}' if why else ''}"

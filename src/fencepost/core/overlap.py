@@ -1,15 +1,14 @@
-"""Overlap: what a tick does beside what its schedule is doing already.
+"""Overlap: what a tick does while other runs of its schedule are unfinished.
 
-The answer depends on the unfinished runs of the schedule, and for a tick that is on time also on what was
-unfinished when it became due: whether it is judged a moment earlier or later must not change it.
+The answer depends on the unfinished runs of the schedule. For a tick that is on time it also depends on what
+was unfinished when the tick became due: a verdict a moment earlier or later must not change the answer.
 
-Live ticks go before what is caught up, filled in or replayed. So under `skip` a live tick that meets
-nothing but such runs is not skipped for them: it waits for their end and goes next.
+Live ticks go before runs that are caught up, filled in or replayed. So under `skip` a live tick that meets
+only such runs is not skipped for them: it waits for their end and goes next.
 
 A tick that waits for its turn is not late meanwhile: behind a run that had begun when it became due, or
-behind the earlier ticks of its buffer. How late it is counts from the end of the last of those
-(`free_since`). A run that began later excuses nothing. It may keep the tick from starting, and the clock
-goes on.
+behind the earlier ticks of its buffer. Its lateness counts from the end of the last of those (`free_since`).
+A run that began later excuses nothing: it may keep the tick from starting, and the tick's lateness goes on.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def _beside_none(
     finished: tuple[StartedRun, ...],
     most: int,
 ) -> Answer:
-    """Nothing is in its way now; those who skip also ask what was, if they are on time."""
+    """Nothing is in the tick's way now. A skipping tick on time also asks what was, when it became due."""
     if tick.overlap.kind not in SKIPPING_KINDS or not on_time:
         return Go()
     then = [one for one in finished if _was_in_the_way(tick, one)]
@@ -115,8 +114,8 @@ def _beside_none(
 
 
 def _was_in_the_way(tick: DueTick, run: StartedRun) -> bool:
-    """Whether a run that has ended had not when the tick became due. One that is no live tick counts only
-    if it had begun by then, and not for a live tick that goes before it."""
+    """Whether a run that has ended was unfinished when the tick became due. A run that is no live tick counts
+    only if it had begun by then, and not for a live tick that goes before it."""
     if run.finished_at is None or run.finished_at <= tick.run_at:
         return False
     if run.origin in LIVE_ORIGINS:

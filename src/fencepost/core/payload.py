@@ -1,4 +1,4 @@
-"""Payloads, checked by whoever does not have the job's code: names, presence, plain JSON types."""
+"""Payloads, checked by processes that lack the job's code: names, presence, plain JSON types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fencepost.model.secret import REFERENCE_PREFIX, SECRET_KINDS, SECRET_OR_NUL
 
 PAYLOAD_BYTES_MAX = 256 * 1024
 PAYLOAD_DEPTH_MAX = 64
-"""Whoever shows a payload goes into it level by level, and comes to an end well before Python does."""
+"""Readers that show a payload go into it level by level, and must end well before Python's own limit."""
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
@@ -111,7 +111,7 @@ def _is_small(payload: dict[str, Any]) -> bool:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Level by level, as far as there is one: the usual payload ends at its first."""
+    """Whether the value is nested deeper than this. It looks level by level: most payloads have one level."""
     holders = [value]
     for _ in range(levels):
         inner = [one for each in holders for one in (each.values() if isinstance(each, dict) else each)]

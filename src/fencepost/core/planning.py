@@ -1,20 +1,20 @@
 """Planning: from a cursor and a trigger to the next ticks.
 
 Ticks are found by walking the trigger on from `planned_through`, never by asking what time it is. So a
-planner that was away for a month walks through that month, in passes of at most `ticks_max`, and the
+planner that was away for a month walks through that month, in passes of at most `ticks_max`. The
 cursor only ever moves to where everything behind it has been written.
 
-Each version of a schedule has a cursor of its own and is planned over its own time in force. A version that
-was edited away while no planner was there is planned to its end when one is back: its ticks were expected.
+Each version of a schedule has a cursor of its own and is planned over its own time in force. A planner that
+comes back plans a version that was edited away meanwhile to its end: its ticks were expected.
 
-A tick that is found late is judged as far as it can be: what is too late already, or gives way to a newer
-tick of the same plan, is counted as a range of missed ticks where there are many of them; what is late and
-still runs is a catch-up run from the start. So a month without planners costs a few rows and not a million.
-Under a policy by which ticks wait for others they may not be late at all: there the claim judges, who knows
-what was in their way.
+A tick that is found late is judged as far as the planner can: ticks that are too late already, or give way to
+a newer tick of the same plan, are counted as a range of missed ticks where there are many of them. A tick
+that is late and still runs is a catch-up run from the start. So a month without planners costs a few rows and
+not a million. Under a policy by which ticks wait for others a tick may not be late at all: there the claim
+judges, which knows the runs in its way.
 
-A combination of triggers may cut a long search. What it has looked through by then counts as planned, and the
-next pass goes on from there.
+A combination of triggers may cut a long search. The time that it has searched by then counts as planned, and
+the next pass goes on from there.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from fencepost.model.stretch import Stretch
 from fencepost.model.trigger import Trigger
 
 RANGE_MIN = 20
-"""From so many ticks on they are counted as a range; fewer are rows that people can look at."""
+"""From this number on, missed ticks are counted as a range; fewer are rows that people can look at."""
 IDLE_SHARE = 1 / 3
 
 
 def idle_rest_s(horizon_s: float, takeover_s: float) -> float:
-    """How long a planner may rest that found nothing to plan and hears of changes: a share of what the
-    horizon has beyond a takeover, so that a leader that is lost during the rest makes no tick late."""
+    """How long a planner may rest that found nothing to plan and hears of changes: a share of the part of the
+    horizon beyond a takeover. So a leader that is lost during the rest makes no tick late."""
     return (horizon_s - takeover_s) * IDLE_SHARE
 
 
@@ -55,10 +55,10 @@ class Rules:
     now: datetime
 
     def of(self, cursor: Cursor) -> str:
-        """What the cursor is noted to be planned by.
+        """The zone rules that the cursor is noted to be planned by.
 
-        While older rules have planned ticks ahead it stays theirs, so that the rules refresher still looks
-        at them.
+        While ticks that older rules planned lie ahead, it stays the older rules, so that the rules refresher
+        still looks at them.
         """
         return min(cursor.tzdata, self.tzdata) if cursor.planned_through > self.now else self.tzdata
 
@@ -136,8 +136,8 @@ def _ticks(
 def _sort_out(
     cursor: Cursor, ticks: tuple[Tick, ...], upcoming: datetime | None, now: StoreTime
 ) -> tuple[tuple[MissedTicks, ...], tuple[Tick, ...]]:
-    """What is missed already, as ranges where it is much, and the ticks to be written. `upcoming` is the fire
-    time after them."""
+    """The ticks that are missed already, as ranges where there are many, and the ticks to be written.
+    `upcoming` is the fire time after them."""
     assert cursor.spec is not None
     catch_up = cursor.spec.catch_up
     missed: list[MissedTicks] = []
@@ -153,8 +153,8 @@ def _sort_out(
 
 
 def _newest_due(ticks: tuple[Tick, ...], upcoming: datetime | None, now: StoreTime) -> datetime | None:
-    """The newest fire time that is due: one of these ticks, or the first of the next pass, which is taken to
-    be due as long after its fire time as the last of these."""
+    """The newest fire time that is due: one of these ticks, or the first of the next pass. That one is taken
+    to be due as long after its fire time as the last of these."""
     newest = max((tick.fire_time for tick in ticks if tick.run_at <= now), default=None)
     if newest is None or upcoming is None:
         return newest
@@ -173,7 +173,7 @@ def _why_coalesced(catch_up: CatchUp, now: StoreTime, newest_due: datetime, tick
 
 
 def _marked(catch_up: CatchUp, tick: Tick, now: StoreTime) -> Tick:
-    """Late, and not too late: a catch-up run."""
+    """The tick, as a catch-up run where it is late and not too late."""
     late = not is_on_time(catch_up, tick.run_at, now) and why_too_late(catch_up, tick.run_at, now) is None
     return tick._replace(catches_up=True) if late else tick
 

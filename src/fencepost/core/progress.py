@@ -1,12 +1,12 @@
 """Progress: when a job that is alive counts as stuck.
 
-A heartbeat from a thread of its own says that the process lives, and nothing of the job in it: one that
-waits for ever looks alive for ever. A job with a progress deadline therefore says now and then that it gets
-on. Whoever watches counts these marks and looks from time to time whether there are more; the time since
-the last look at which there were is the job's silence.
+A heartbeat from a thread of its own says that the process lives. It says nothing of the job in it: a job that
+waits for ever looks alive for ever. A job with a progress deadline therefore marks its progress now and then.
+The watcher counts these marks and looks from time to time whether there are more. The time since the last
+look that found more is the job's silence.
 
-Time in which the watcher itself stood still does not count against the job: a loop that another job blocked
-has kept this one from saying anything too.
+Time in which the watcher itself stood still does not count against the job: another job that blocked the
+event loop has kept this one from marking its progress too.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def begin_watch(marks: int, now: Monotonic, deadline_s: float) -> Silence:
 
 
 def look(before: Silence, marks: int, now: Monotonic, deadline_s: float) -> Silence:
-    """One look more. A look that comes later than the one after it should have, came from a watcher that
-    stood still."""
+    """One look more. A look that comes later than the next one should have means that the watcher stood
+    still."""
     late_s = max(elapsed_s(before.look_at, now), 0.0)
     stood_still_s = late_s if late_s > deadline_s / LOOKS_PER_DEADLINE else 0.0
     since = now if marks != before.marks else Monotonic(before.since + stood_still_s)

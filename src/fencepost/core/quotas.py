@@ -1,4 +1,5 @@
-"""What a namespace may have of schedules and of runs by hand, and what it is told where it asks for more."""
+"""Quotas: how many schedules and runs by hand a namespace may have, and the refusal where it asks for
+more."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from fencepost.model.identifiers import Namespace
 from fencepost.model.quotas import Quota, Quotas
 
 LOOKED_AT = 20
-"""Of so many fire times the shortest period is taken, and of two wherever one of its parts may fire often."""
+"""The number of fire times among which the shortest period is looked for. It is looked for in two stretches
+where a part of the trigger may fire often."""
 
 
 def room_for_schedules(namespace: Namespace, quotas: Quotas) -> Callable[[int, int], None]:
@@ -37,7 +39,7 @@ def check_interval(namespace: Namespace, quotas: Quotas, looked_at: Iterable[Seq
 
 
 def check_enqueues(namespace: Namespace, quotas: Quotas, asked: int, left: int, at_once_max: int) -> None:
-    """Refuse runs by request, all of them, where fewer are left of what may be made just now."""
+    """Refuse runs by request, all of them, where the namespace may make fewer at this moment."""
     if asked <= left:
         return
     per_s = quotas.enqueues_per_s

@@ -1,8 +1,8 @@
 """Reconciling: the keys that another system has, held against the ledger.
 
-The other system noted the key of the run for which it did something. Each key is judged by the run that the
-ledger has under it, within bounds: a schedule, a job, and a range of fire times. A run that is under way is
-not judged: its effect may be there before its success is. Nor is a tick that retention may have removed. An
+The other system noted the key of each run for which it did something. Each key is judged by the run that the
+ledger has under it, within bounds: a schedule, a job, and a range of fire times. A run under way is not
+judged: its effect may be there before its success is. Nor is a tick that retention may have removed. An
 unknown key of a run by hand names no time, so it is within every range.
 """
 
@@ -25,7 +25,7 @@ class KeyVerdict(StrEnum):
     SUCCEEDED = "succeeded"
     RUNNING = "running"
     WITHOUT_RUN = "without_run"
-    """Nothing in the ledger says that it was done."""
+    """The ledger has no run that did it."""
     OUTSIDE = "outside"
     """Of another schedule, job or time than is asked for."""
     FORGOTTEN = "forgotten"

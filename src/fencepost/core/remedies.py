@@ -1,4 +1,4 @@
-"""Mends: which command changes what was found. The one home of the commands that sentences name."""
+"""Remedies: which command changes what was found. Sentences take the commands that they name from here."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def backfill_missed(schedule_id: ScheduleId | None, fire_time: datetime) -> str:
 
 
 def backfill_forgotten(schedule_id: ScheduleId | None, fire_time: datetime) -> str:
-    """Only a backfill that is told to runs what may have run before."""
+    """Only a backfill with `--force` runs what may have run before."""
     return f"{backfill(schedule_id, fire_time)} --force"
 
 
@@ -96,7 +96,7 @@ def history(schedule_id: ScheduleId | None) -> str:
 
 
 def _range_options(fire_time: datetime) -> str:
-    """Both ends belong to what people type."""
+    """The range of one fire time: people give both ends, and both belong to it."""
     return f"--from {to_utc_text(fire_time)} --to {to_utc_text(fire_time)}"
 
 

@@ -1,9 +1,9 @@
 """Whether a ledger can be the one that a node knows, or is an older copy of it.
 
-A ledger only goes forward: its fences and epochs never fall, and its incarnation changes only where somebody
+A ledger only goes forward: its fences and epochs never fall. Its incarnation changes only where an operator
 says that it was restored from a backup (`fencepost migrate --restored`). So a node that finds less than it
-has seen has met a copy. The copy would give out fences again that are in use: nobody works on it before it is
-lifted past them.
+has seen has met a copy. The copy would give out fences again that are in use: no node works on it before it
+is lifted past them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fencepost.model.lease import LeaseRecord
 
 
 def fallen(seen: HighWater, found: HighWater) -> str | None:
-    """What tells that the ledger is older than it was; None where it can be the same, or is a later
+    """What shows that the ledger is older than it was; None where it can be the same, or is a later
     incarnation."""
     if found.incarnation != seen.incarnation:
         other = f"it is incarnation {found.incarnation}, and was {seen.incarnation} before"
@@ -30,7 +30,7 @@ def fallen(seen: HighWater, found: HighWater) -> str | None:
 
 
 def given_again(fence: Fence, last: Fence) -> str | None:
-    """What tells that a fence is not later than one that was given out before it was asked for."""
+    """What shows that a fence is not later than one that the ledger gave out before."""
     return f"it gave out fence {fence}, after fence {last}" if fence <= last else None
 
 
@@ -54,7 +54,7 @@ def ahead(
 
 
 def behind_guard(fence: int | None, found: HighWater) -> Iterator[str]:
-    """A fence that something outside has seen and the ledger has not given out yet."""
+    """A fence that an outside guard has seen and that the ledger has not given out yet."""
     if fence is not None and fence > found.fence:
         yield f"fence {fence} was seen, and the last of the ledger is {found.fence}"
 

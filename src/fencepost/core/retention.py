@@ -4,9 +4,9 @@ May go: ended ticks older than the retention, with their attempts, because `plan
 schedule stands for ever and no planner can write their key again. Must stay: cursors, versions, epochs,
 fences, and the key of every run enqueued by hand, because its row is the only memory of that key.
 
-A tick may only go once no cursor can come by it any more: one that was called off ahead of time and whose
-schedule was edited since lies before the next version's cursor, and so does all that follows a pause. And
-it may only go once nobody asks about it, hence a floor.
+A tick may only go once no cursor can reach it any more. Where a tick was called off ahead of time and its
+schedule was edited since, it lies before the next version's cursor. So do the ticks that follow a pause. And
+a tick may only go once overlap and audit no longer need it, hence a floor.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Retry: what becomes of a run whose attempt failed.
+"""Retry: what happens to a run whose attempt failed.
 
-Three things end it: a failure that is permanent, by its own word or by the policy's; the last attempt; and a
-next attempt that would begin past the deadline, whatever it waits for. Otherwise it waits as its backoff
-says, by default with full jitter below an exponential bound; where the budget is spent, between half the cap
-and the cap; and never for less than it was asked to.
+Three things end it: a failure that is permanent, by its own word or by the policy; the last attempt; and a
+next attempt that would begin past the deadline, whatever it waits for. Otherwise the run waits as its backoff
+says, by default with full jitter below an exponential bound. Where the budget is spent, it waits between half
+the cap and the cap. It never waits for less time than the failure asked for.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ JITTER_SHARE = 0.1
 class Failure:
     """An attempt that failed, as the policy sees it.
 
-    `attempt` counts from the first of this round, and `elapsed_s` from when that one began to the end of this
-    one. `kinds` are the names of the error's class and its bases. `wait_s` is how long it asks to be left.
+    `attempt` counts from the first of this round. `elapsed_s` is the time from the beginning of that one to
+    the end of this one. `kinds` are the names of the error's class and its bases. `wait_s` is how long the
+    failure asks to wait.
     """
 
     attempt: int
@@ -36,7 +37,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """Back to `ready`, due so much later."""
+    """Back to `ready`, due after this delay."""
 
     delay_s: float
     reason: str
@@ -70,8 +71,8 @@ def after_failure(
 
 
 def delay_s(policy: Retry, attempt: int, dice: float) -> float:
-    """Anything from nothing to the exponential bound, so that a herd spreads out; of other bounds nearly all,
-    and what a function says as it is."""
+    """A delay between zero and the exponential bound, so that a herd spreads out. Of other bounds it is
+    nearly all; what a backoff function returns is taken as it is."""
     assert 0 <= dice < 1
     bound_s = delay_max_s(policy, attempt)
     match policy.backoff:
@@ -83,8 +84,8 @@ def delay_s(policy: Retry, attempt: int, dice: float) -> float:
 
 
 def delay_max_s(policy: Retry, attempt: int) -> float:
-    """The bound of the delay after this attempt. Doubling that has come to its last time goes on in steps of
-    what it came to: without any doubling that is linear."""
+    """The bound of the delay after this attempt. After the last doubling the bound grows in steps of what it
+    came to; without any doubling it is linear."""
     match policy.backoff:
         case Backoff.CONSTANT:
             factor = 1
@@ -105,8 +106,8 @@ def _exponential(policy: Retry, attempt: int) -> int:
 
 
 def _asked_s(backoff: BackoffFunction, attempt: int, policy: Retry) -> float:
-    """What the user's function says; where it fails, or says nonsense, the cap: the run must not be lost, nor
-    tried at once."""
+    """What the user's function returns. Where it fails, or returns nonsense, the cap: the run must not be
+    lost, nor tried at once."""
     try:
         return parse_duration(backoff(attempt)).total_seconds()
     except Exception:
@@ -114,7 +115,7 @@ def _asked_s(backoff: BackoffFunction, attempt: int, policy: Retry) -> float:
 
 
 def misses_deadline(policy: Retry, elapsed_s: float) -> bool:
-    """Whether an attempt that begins so long after the first one is past the deadline."""
+    """Whether an attempt that begins this long after the first one is past the deadline."""
     return policy.deadline is not None and elapsed_s > policy.deadline.total_seconds()
 
 

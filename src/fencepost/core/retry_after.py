@@ -1,7 +1,7 @@
-"""Retry-After: how long a target, or a job, asks us to wait.
+"""Retry-After: how long a target, or a job, asks to wait.
 
-A header's value is a number of seconds or a date (RFC 9110, section 10.2.3). It comes from outside: what is
-neither counts as not sent, a moment that has passed as no wait at all, and more than a day as a day.
+A header's value is a number of seconds or a date (RFC 9110, section 10.2.3). It comes from outside: a value
+that is neither counts as not sent, a moment that has passed as no wait, and more than a day as a day.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DATES = (
 
 
 def parse_retry_after(value: str, now: datetime) -> timedelta | None:
-    """The wait behind a header's value, by the clock of whoever received it; None where it is nonsense."""
+    """The wait that a header's value asks for, by the recipient's clock; None where the value is nonsense."""
     text = value.strip(" \t")
     if len(text) > HEADER_LENGTH_MAX:
         return None
@@ -63,7 +63,7 @@ def _text_s(text: str) -> float:
 
 
 def _bounded_s(seconds: float) -> float:
-    """Within nothing and a day; what is not a number is nothing."""
+    """Between zero and a day; a value that is not a number is zero."""
     return float(min(seconds, RETRY_AFTER_MAX.total_seconds())) if seconds > 0 else 0.0
 
 
@@ -80,7 +80,7 @@ def _moment(text: str, now: datetime) -> datetime | None:
 
 
 def _year(digits: str, now: datetime) -> int:
-    """Two digits are of the century that puts them at most fifty years ahead."""
+    """A year of two digits lies in the century that puts it at most fifty years ahead."""
     if len(digits) == 4:
         return int(digits)
     year = now.year - now.year % 100 + int(digits)

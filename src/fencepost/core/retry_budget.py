@@ -1,8 +1,8 @@
 """Retry budget: a storm of failures does not become a storm of retries.
 
-Every first attempt of a job brings a share of a token, every retry takes a whole one, and no more than a
-reserve is kept. While tokens last, retries follow the exponential delays. Without one the run is not given
-up: its retry waits for the whole cap instead. So over any stretch of time
+Every first attempt of a job brings a share of a token, every retry takes a whole one, and the balance never
+exceeds a reserve. While tokens last, retries follow the exponential delays. Without one the run is not given
+up: its retry waits for between half the cap and the whole cap instead. So over any stretch of time
 
     fast retries ≤ RESERVE + share × first attempts
 

@@ -2,7 +2,7 @@
 
 It reaches from the start of the first attempt to the end of the last, when every delay is as long as its
 bound and every attempt as its timeout. A `Retry-After`, and the pace of the cap once a budget is spent, can
-stretch it further, up to the deadline if there is one; they are the exception, and not warned of beforehand.
+stretch it further, up to the deadline if there is one. They are the exception, and no warning covers them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ def outgrows(period_min: timedelta, job: JobSpec, overlap: Overlap) -> str | Non
 
 
 def fitted(fire_times: Sequence[datetime], job: JobSpec, overlap: Overlap) -> JobSpec:
-    """The job beside a schedule with these next fire times, as its `retry_window` has it: as it is, with a
+    """The job beside a schedule with these next fire times, as its `retry_window` asks: unchanged, with a
     retry deadline that leaves room for the last attempt, or refused.
 
-    A job without a timeout may go on for ever with or without retries: there the delays alone count."""
+    A job without a timeout may go on for ever with or without retries: for such a job only the delays
+    count."""
     period = min((later - earlier for earlier, later in pairwise(fire_times)), default=None)
     if period is None or job.retry_window is RetryWindow.WARN:
         return job
@@ -71,7 +72,7 @@ def _length(window: timedelta | None) -> str:
 
 
 def _remedy(period_min: timedelta, job: JobSpec) -> str:
-    """What would do: a deadline only where it leaves room for the last attempt."""
+    """What would help: a deadline only where it leaves room for the last attempt."""
     if job.timeout is None:
         return "a timeout, or overlap allow"
     if job.timeout >= period_min:

@@ -1,4 +1,4 @@
-"""What there is to say of one run: where it comes from, when it was due, who tried it, how it stands.
+"""What an explanation says of one run: where it comes from, when it was due, who tried it, how it stands.
 
 Every origin, state and hold has its sentence; `match` makes a new one that has none a type error.
 """
@@ -170,7 +170,7 @@ def _ended_as(state: RunState) -> str:
 
 
 def _manual_words(run: RunRecord, evidence: Evidence) -> str:
-    """An extra tick, or one that somebody held when its schedule was edited."""
+    """An extra tick, or one that an operator held when its schedule was edited."""
     if not run.epoch and _writing(run, evidence) is None:
         return f"It is an extra tick that was asked for{_who(run, evidence, Action.SCHEDULE_TRIGGER)}."
     spared = "It was held when its schedule was edited, and stayed as a tick by hand."
@@ -178,7 +178,7 @@ def _manual_words(run: RunRecord, evidence: Evidence) -> str:
 
 
 def _written_words(run: RunRecord, evidence: Evidence) -> str:
-    """Who wrote a tick. Epoch 0 is nobody's: it was written by name and not by a leader."""
+    """Who wrote a tick. With epoch 0 no leader wrote it: an operator's command did, by name."""
     if run.epoch:
         return f"Version {run.version} asked for it, and the leader of epoch {run.epoch} planned it."
     entry = _writing(run, evidence)
@@ -193,7 +193,7 @@ def _written_words(run: RunRecord, evidence: Evidence) -> str:
 
 
 def _writing(run: RunRecord, evidence: Evidence) -> Entry | None:
-    """The entry of whoever wrote a tick by name: there was nothing before it."""
+    """The entry of the command that wrote a tick by name: the ledger had no such run before it."""
     return next(
         (
             one
@@ -216,7 +216,7 @@ def _due_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
 
 
 def _attempt_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
-    """The attempts that were kept by themselves, but for the one that the state tells of."""
+    """The attempts that the ledger keeps, without the one that the state describes."""
     kept = evidence.attempts.get(run.run_key, ())
     told = [one for one in kept if run.state not in ENDED or one.attempt < run.attempt]
     left_out = len(told) - ATTEMPTS_TOLD_MAX
@@ -233,7 +233,7 @@ def _attempt_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
 
 
 def _edit_words(run: RunRecord, evidence: Evidence) -> tuple[str, ...]:
-    """The log's entry of that moment, where it has one: zone rules and old logs have none."""
+    """The audit log's entry of that moment, if there is one: zone rules and old logs have none."""
     moment = run.finished_at
     near = [
         one
@@ -334,7 +334,7 @@ def _upper(text: str) -> str:
 
 
 def _who(run: RunRecord, evidence: Evidence, action: Action) -> str:
-    """Who did it to the run. Whoever triggers a tick does so to its schedule, and the entry names the run."""
+    """Who did it to the run. A trigger is an action on the schedule, and its entry names the run."""
     asked = action is Action.SCHEDULE_TRIGGER
     return by_whom(
         one

@@ -1,8 +1,8 @@
 """Serving: which jobs no running process has, so that schedules of them fire into nothing.
 
 Each worker reports the jobs of its application. A worker of an older release reports none: then it may have
-any. External jobs are done by programs that no list of nodes knows, and are never said to be without one.
-Where no process works at all, that is what is wrong, and nothing is said of single jobs.
+any job. Programs that no list of nodes knows carry out external jobs, so these are never listed. Where no
+process works at all, that is the problem, and single jobs are not listed.
 """
 
 from __future__ import annotations

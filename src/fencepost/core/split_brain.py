@@ -1,9 +1,8 @@
-"""Split brain: nodes that believe they lead a shard which, by the ledger, another has taken over.
+"""Split brain: nodes that believe they lead a shard that another node has taken over, by the ledger.
 
-For a moment that is normal life: a lease may be lost before its holder notices, and the fence refuses
-whatever it still writes. A node that says so in a report made *after* its successor was registered has not
-noticed; that is worth an alarm, because it points at nodes that are told to keep their leases in different
-places, or at a clock that runs wrong.
+For a moment that is normal: a node may lose its lease before it notices, and the fence refuses what it still
+writes. A node that says so in a report made *after* its successor was registered has not noticed. That is
+worth an alarm: its nodes may keep their leases in different places, or a clock is wrong.
 """
 
 from __future__ import annotations

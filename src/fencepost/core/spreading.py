@@ -2,8 +2,8 @@
 
 Ten thousand schedules at midnight need not start in one second. With a *spread*, a schedule starts at an
 offset of its own within the stretch, the same at every tick. With a *jitter*, each tick starts at an offset
-of its own. Both come from a hash of the identity, not from chance: whoever plans the tick, and however
-often, finds the same instant. The fire time, and with it the run key, stays as the trigger says.
+of its own. Both come from a hash of the identity, not from chance: every planner finds the same instant,
+however often it plans the tick. The fire time, and with it the run key, stays as the trigger says.
 
 A run is never due as late as the next fire time of its schedule: a stretch is cut to the period, the jitter
 to what the spread leaves of it, and a hash is always smaller than its range.

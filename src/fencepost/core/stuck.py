@@ -1,4 +1,4 @@
-"""Suspicion: what is wrong with one run.
+"""Stuck: what is wrong with one run.
 
 Each function returns the reason in words, or None. Only `why_stale` depends on what else the schedule did.
 """
@@ -21,9 +21,9 @@ from fencepost.model.times import to_utc_text
 
 SUCCEEDED = str(RunState.SUCCEEDED)
 JUDGING_MAX = timedelta(seconds=10)
-"""How long after its verdict a tick may begin: the two are one transaction, and locks are waited for."""
+"""How long after its verdict a tick may begin: both are in one transaction, which may wait for locks."""
 LIMITS = Hold.LIMITED | Hold.PACED
-"""While it waits for these a tick's lateness counts. What is parked waits as its policy says."""
+"""A tick that waits for these goes on getting later. A parked tick waits as its policy says."""
 
 
 def begun(run: RunRecord) -> bool:
@@ -42,7 +42,7 @@ def wants_attempts(run: RunRecord) -> bool:
 
 
 def why_repeated(run: RunRecord, attempts: Sequence[Attempt]) -> str | None:
-    """A later attempt began although an earlier one had succeeded, and nobody replayed the run between."""
+    """A later attempt began although an earlier one had succeeded, with no replay between the two."""
     for one in attempts:
         if one.outcome == SUCCEEDED and run.attempts_before_replay < one.attempt < run.attempt:
             return f"attempt {one.attempt} succeeded, and attempt {run.attempt} began without a replay"
@@ -65,7 +65,7 @@ def why_uncertain(run: RunRecord, workers: AbstractSet[NodeId], now: StoreTime) 
 
 
 def _is_elsewhere(worker: NodeId | None) -> bool:
-    """Whether the work is done by what stands on no list of nodes: only its signs of life tell of it."""
+    """Whether the worker is on no list of nodes, so that only its signs of life tell of it."""
     return worker is not None and (is_outside(worker) or is_deliverer(worker))
 
 
@@ -86,8 +86,8 @@ def why_stuck(
 
 
 def why_quiet(run: RunRecord, now: StoreTime, progress_deadline: timedelta | None) -> str | None:
-    """It has not said for longer than its job's progress deadline that it gets on. Words of an earlier
-    attempt say nothing of this one."""
+    """The run has marked no progress for longer than its job's progress deadline. Marks of an earlier attempt
+    do not count."""
     if progress_deadline is None or run.started_at is None:
         return None
     quiet = since(max(run.started_at, run.progress_at or run.started_at), now)
@@ -97,14 +97,14 @@ def why_quiet(run: RunRecord, now: StoreTime, progress_deadline: timedelta | Non
 
 
 def why_overdue(run: RunRecord, spec: ScheduleSpec | None, now: StoreTime, margin: timedelta) -> str | None:
-    """It has been due so long that it should be missed, and nobody has judged it."""
+    """It has been due for so long that it should be missed, and it has not been judged."""
     waits = run.state in (RunState.PLANNED, RunState.READY) and not run.fence and not run.held & ~LIMITS
     if spec is None or not waits or run.origin not in LIVE_ORIGINS:
         return None
     if since(run.run_at, now) <= spec.catch_up.max_lateness + margin:
         return None
     most = format_duration(spec.catch_up.max_lateness)
-    return f"due since {to_utc_text(run.run_at)}, max_lateness is {most}, and nobody has judged it"
+    return f"due since {to_utc_text(run.run_at)}, max_lateness is {most}, and it has not been judged"
 
 
 def why_late(run: RunRecord, spec: ScheduleSpec | None, due: datetime | None) -> str | None:
@@ -125,10 +125,10 @@ def wants_ended(run: RunRecord, spec: ScheduleSpec | None) -> bool:
 
 
 def why_stale(run: RunRecord, spec: ScheduleSpec, ended: Sequence[RunRecord]) -> str | None:
-    """It began as a live tick although it was too late for that, and nothing that it stood behind excuses it.
+    """It began as a live tick although it was too late for that, and no run that it stood behind excuses it.
 
     `ended` are the runs of its schedule that ended after it became due and before it began, the latest first.
-    One that was sent again since then does not say any more when it ran, so that nobody can tell.
+    A run that was replayed since then does not show any more when it ran, so this cannot be decided.
     """
     due = first_due(run)
     if due is None or run.first_started_at is None or any(_was_sent_again(one, due) for one in ended):

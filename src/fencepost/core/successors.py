@@ -7,9 +7,9 @@
 | `cancelled`, `skipped`, `missed` | | | yes |
 | `withdrawn` | | | |
 
-A failure is a run that was tried. One that was withdrawn was taken back before its time, because its schedule
-changed: nothing has ended. A join waits for a run of each of its predecessors; with `failure` one of them has
-to have failed.
+A failure is a run that was tried. A withdrawn run was taken back before its time, because its schedule
+changed: nothing has ended. A join waits for a run of each of its predecessors; with `failure` at least one of
+them must have failed.
 """
 
 from __future__ import annotations

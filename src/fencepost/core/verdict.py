@@ -1,9 +1,9 @@
 """The verdict on due ticks: lateness first, then overlap.
 
 A pure function of the schedule's runs in the ledger and the store's time, so that the same history gives
-the same answer whoever asks. Live ticks are judged first, in the order of their fire times; then those that
-were admitted to catch-up, are filled in or replayed, in theirs. One that starts is, for those after it, an
-unfinished run.
+every caller the same answer. Live ticks are judged first, in the order of their fire times; then those that
+were admitted to catch-up, are filled in or replayed, in theirs. A tick that starts is an unfinished run for
+those after it.
 
 | the tick | lateness says | then overlap says |
 | --- | --- | --- |
@@ -58,7 +58,7 @@ def judge(facts: ScheduleFacts, now: StoreTime, room: int) -> Sequence[Verdict]:
 
 @dataclass(slots=True)
 class _Session:
-    """One schedule before the judge."""
+    """One schedule while its ticks are judged."""
 
     facts: ScheduleFacts
     now: StoreTime
@@ -82,8 +82,8 @@ class _Session:
                 self._judge_live(tick)
 
     def _superseded(self, ticks: Sequence[DueTick]) -> dict[RunKey, datetime]:
-        """Ticks that could start, were there not newer ones for all the places of their schedule: after an
-        absence the newest runs, not the oldest. What a person asked for gives way to no tick."""
+        """Ticks that could start, but whose schedule has newer ticks for all its places: after an absence the
+        newest runs, not the oldest. A run that a person asked for gives way to no tick."""
         going = [tick for tick in ticks if self._would_go(tick)]
         if not going or (most := going[-1].overlap.at_once_max) is None:
             return {}
@@ -144,7 +144,7 @@ class _Session:
 
     def _why_wait(self, tick: DueTick) -> str | None:
         """Of the ticks that catch up in their turn the first is judged next, by the gate too; the others can
-        do nothing but wait for it."""
+        only wait for it."""
         if not catchup.queues(tick):
             return None
         if self.admitted is None:
@@ -158,15 +158,15 @@ class _Session:
         return catchup.why_coalesced(tick.catch_up, tick.fire_time, self._newest_due(tick))
 
     def _newest_due(self, tick: DueTick) -> datetime:
-        """The newest tick of the schedule that is due. After an absence of the planners it is not written
-        yet; it is taken to be due as long after its fire time as this tick was."""
+        """The newest due tick of the schedule. After an absence of the planners that tick is not written yet;
+        it is taken to be due as long after its fire time as this tick was."""
         unplanned = self.facts.unplanned
         if unplanned is None or unplanned + (tick.run_at - tick.fire_time) > self.now:
             return self.facts.newest_due
         return max(unplanned, self.facts.newest_due)
 
     def _gate_is_closed(self, caught_up: Sequence[DueTick]) -> bool:
-        """Whether catch-up is held back; it may be this very verdict that closes the gate."""
+        """Whether catch-up is held back; this very verdict may close the gate."""
         state: GateFacts = self.facts.gate
         if not caught_up or state.closed:
             return state.closed
@@ -177,7 +177,7 @@ class _Session:
         return True
 
     def _let_in(self, tick: DueTick) -> None:
-        """A tick that is not live: by the policy of its schedule, or in its turn."""
+        """Start a tick that is not live: by the policy of its schedule, or in its turn."""
         if tick.origin is Origin.CATCH_UP and not catchup.queues(tick):
             self._overlap(tick, on_time=False)
         elif self._has_place(tick):
@@ -227,7 +227,7 @@ class _Session:
         self._start(tick)
 
     def _starts_any(self, runs: Sequence[RunKey]) -> bool:
-        """What this very verdict starts is not stopped by it: the tick is judged again in a moment."""
+        """A verdict does not stop the runs that it starts: the tick is judged again in a moment."""
         return any(Start(one) in self.verdicts for one in runs)
 
     def _wait(self, tick: DueTick, reason: str) -> None:

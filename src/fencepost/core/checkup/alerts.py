@@ -1,8 +1,8 @@
-"""Point 10: whether somebody would hear of a tick that nobody accounts for, or of a queue that falls behind.
+"""Point 10: whether an alert tells of a tick that is not accounted for, and of a queue that falls behind.
 
-There are no metrics to look for. What can be seen is a schedule that runs `fencepost audit` or `fencepost
-status`, whose failure is then a dead run like any other, and in the ledger how its last run ended. An alert
-that comes from elsewhere, a crontab say, cannot be seen: so its absence is `unknown`.
+The check-up does not look for metrics. It looks for a schedule that runs `fencepost audit` or `fencepost
+status`, whose failure is then a dead run like any other, and reads in the ledger how its last run ended. It
+cannot see an alert from elsewhere, such as a crontab: so the absence of a schedule is `unknown`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fencepost.model.times import to_utc_text
 JOB_NAMES = {Watch.COMPLETENESS: "fencepost-audit", Watch.LAG: "fencepost-lag"}
 """What the proposed jobs are called; a job of that name is taken to be one, wherever its code is."""
 
-SUBJECTS = {Watch.COMPLETENESS: "a tick that nobody accounts for", Watch.LAG: "a queue that falls behind"}
+SUBJECTS = {Watch.COMPLETENESS: "a tick that is not accounted for", Watch.LAG: "a queue that falls behind"}
 
 COMMANDS = {
     Watch.COMPLETENESS: '["fencepost", "audit"]',
@@ -45,8 +45,8 @@ def _watched(facts: Facts, watch: Watch) -> Finding:
     return Finding(
         Point.ALERTS,
         Severity.UNKNOWN,
-        f"whether anybody would hear of {SUBJECTS[watch]} cannot be seen: no job here runs fencepost {watch}",
-        f"run fencepost {watch} regularly and let somebody hear of an exit that is not 0: by a schedule as "
+        f"no alert for {SUBJECTS[watch]} can be seen: no job here runs fencepost {watch}",
+        f"run fencepost {watch} regularly, and have an exit code other than 0 reported: by a schedule as "
         "below, with FENCEPOST_STORE in its environment, or by a line in a crontab elsewhere",
         example=example(watch),
     )

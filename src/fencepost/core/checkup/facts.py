@@ -1,4 +1,4 @@
-"""What the check-up looks at, gathered beforehand."""
+"""What the check-up looks at. A service gathers it beforehand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fencepost.model.trigger import Trigger
 
 
 class Watch(StrEnum):
-    """What somebody should look at regularly, by the command that shows it."""
+    """What an alert should watch, by the command that shows it."""
 
     COMPLETENESS = "audit"
     LAG = "status"
@@ -45,9 +45,9 @@ class Edge:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rhythm:
-    """When a trigger fires, as far as somebody looked; schedules that say the same share one.
+    """When a trigger fires, within the time that was searched. Schedules with the same trigger share one.
 
-    The periods are the shortest and the longest among its next ticks, None where fewer than two come.
+    The periods are the shortest and the longest among its next ticks, None where there are fewer than two.
     """
 
     trigger: Trigger
@@ -95,7 +95,7 @@ class Limits:
     retention: timedelta
     poll: timedelta
     rescue: timedelta
-    """How long a run may be silent before it is taken from its worker, at most."""
+    """How long a run may be silent, at most, before it is taken from its worker."""
     concurrency: int
     pool_max: int | None = None
     lease_ttl: timedelta = timedelta(seconds=LeaseTerms.ttl_s)
@@ -103,7 +103,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Somebody has replayed a run."""
+    """An operator has replayed a run."""
 
     run_key: RunKey
     by: str
@@ -152,8 +152,8 @@ class LedgerSheet:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything. `ledger` is None where no store was asked, and `unasked` says why. `cuts` says at which
-    points not everything was looked at."""
+    """All facts. `ledger` is None where no store was asked, and `unasked` says why. `cuts` names the points
+    at which the search was cut short."""
 
     namespace: Namespace
     now: datetime

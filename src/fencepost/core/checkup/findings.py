@@ -1,4 +1,4 @@
-"""What the check-up says: a finding, with its reason and the mend."""
+"""What the check-up says: a finding, with its reason and the remedy."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ SEVERITIES = tuple(Severity)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing worth telling. `schedules` are those that it is about, where it is about some; `example` is a
-    text of several lines that carries the mend out."""
+    """One finding. `schedules` are those that it concerns, if any; `example` is a text of several lines that
+    carries out the remedy."""
 
     point: Point
     severity: Severity
@@ -57,7 +57,7 @@ class Finding:
 
 
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Findings that say the same of several schedules as one, the grave ones first within their point."""
+    """Findings that say the same of several schedules become one; the gravest of a point come first."""
     alike: dict[Finding, list[ScheduleId]] = {}
     for one in findings:
         alike.setdefault(replace(one, schedules=()), []).extend(one.schedules)
@@ -71,7 +71,7 @@ def worst(findings: Iterable[Finding]) -> Severity:
 
 
 def some_of(names: Iterable[str], count: int) -> str:
-    """The first few of so many names: `a, b, c and 97 more`."""
+    """The first few of these names, and the number of the others: `a, b, c and 97 more`."""
     told = [name for name, _ in zip(names, range(NAMES_TOLD_MAX), strict=False)]
     more = f" and {count - len(told)} more" if count > len(told) else ""
     return ", ".join(told) + more

@@ -1,12 +1,12 @@
 """Point 9: many runs that are due in the same second.
 
-Ten thousand schedules at midnight are one queue of ten thousand, and whoever stands at its end is late. Due
-times are counted as the planner would set them, spread and jitter included, over the next day. Nothing is
-sampled; but there may be more ticks in a day than anybody wants to wait for. So time is gone through in
-stretches, each twice as long as all before it, for all schedules alike, and when there have been `STEPS_MAX`
-ticks the stretch in hand is dropped: what was counted up to there is complete, and the finding says so.
+Ten thousand schedules at midnight are one queue of ten thousand, and the last run in it is late. The count
+takes due times as the planner would set them, spread and jitter included, over the next day. It does not
+sample, but a day may have too many ticks to wait for. So it goes through the day in stretches, each twice as
+long as all before it, for all schedules alike. After `STEPS_MAX` ticks it drops the stretch in hand: what
+was counted before that is complete, and the finding says how far the count goes.
 
-A tick that has fired and is due only later, by its spread, is not counted.
+The count leaves out a tick that has fired and is due only later, by its spread.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Herd:
     at: datetime
     count: int = 0
     members: int = 0
-    """Tells the schedules of two seconds apart, without keeping them all."""
+    """A digest of the schedules, so that two seconds can be compared without keeping their schedules."""
     names: list[ScheduleId] = field(default_factory=list)
     largest: int = 0
-    """How many of them share a trigger, at most; the period is theirs."""
+    """The largest number of them that share a trigger; the period is theirs."""
     period_min: timedelta | None = None
     repeats: int = 0
 
@@ -101,7 +101,8 @@ def _told(herd: Herd) -> Finding:
 
 
 def spread_for(number: int, period_min: timedelta | None) -> str:
-    """A stretch in which so many start at a pace that workers can follow; half the period at most."""
+    """A stretch in which this number of runs starts at a pace that workers can follow; at most half the
+    period."""
     wanted = timedelta(seconds=number / STARTS_PER_S)
     chosen = next((one for one in SPREADS if one >= wanted), SPREADS[-1])
     return HALF_PERIOD if period_min is not None and chosen > period_min / 2 else format_duration(chosen)
@@ -157,7 +158,8 @@ def _milestones(start: datetime) -> Iterator[datetime]:
 def _stretch(
     streams: Iterable[_DueStream], until: datetime, steps: int, steps_max: int
 ) -> tuple[dict[datetime, Herd], int]:
-    """What is due in each second before `until`; a number of steps beyond the limit where it was given up."""
+    """What is due in each second before `until`. A count of steps beyond the limit: the stretch was given
+    up."""
     seconds: dict[datetime, Herd] = {}
     for number, stream in enumerate(streams):
         while stream.due is not None and stream.due < until:
@@ -182,7 +184,7 @@ class _DueStream:
     due: datetime | None = None
 
     def step(self) -> None:
-        """On to the next due time. Where the search for it is cut there is none to be counted."""
+        """Go on to the next due time. Where the search for it is cut, there is none to count."""
         try:
             self.due = next(self.times, None)
         except SearchExhausted:

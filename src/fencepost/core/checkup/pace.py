@@ -1,8 +1,8 @@
 """Points 3 to 5: what a schedule does when its runs are long, late or fail, held against its period.
 
 The default overlap, `skip`, and the default catch-up, `none`, are good choices for short and frequent work.
-Whether somebody chose them or never thought of it cannot be told apart; so they are questioned where they
-cost ticks.
+The check-up cannot tell a chosen default from one that was never considered. So it questions a default only
+where it costs ticks.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from fencepost.model.policies import CatchUpMode, OverlapKind
 from fencepost.model.schedule import ScheduleSpec
 
 RARE = timedelta(days=1)
-"""From such a period on, a lost tick hurts."""
+"""From this period on, a lost tick hurts."""
 OUTAGE = timedelta(hours=1)
 """What a rare tick should outlive."""
 LATENESS_PROPOSED_MAX = timedelta(days=2)
 
 
 def overlap(facts: Facts) -> Iterator[Finding]:
-    """A run that outlasts the period meets the next tick: somebody should have said what happens then."""
+    """A run that outlasts the period meets the next tick: the schedule should say what happens then."""
     found = [finding for one in facts.schedules for finding in _overlap_of(facts.limits, one)]
     yield from found
     if not any(one.severity is Severity.WARN for one in found):

@@ -2,7 +2,7 @@
 
 A node that stands still for longer than its lease loses it, and another takes over. No tick is lost by that,
 but each time one node stops planning and another begins. A term of three times the longest pause leaves room
-for a renewal that fails.
+for one renewal that fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Points 1 and 2: what the promise itself hangs on, the key of a run and the memory of the ledger."""
+"""Points 1 and 2: what the promise itself depends on, the key of a run and the memory of the ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARGIN = timedelta(days=1)
 
 
 def run_key(facts: Facts) -> Iterator[Finding]:
-    """A job that is not handed its run can pass neither key nor fence on to what it writes to."""
+    """A job whose function does not take its run can pass on neither key nor fence to what it writes to."""
     users = _users(facts)
     found = [
         finding
@@ -65,7 +65,7 @@ def _key_of(facts: Facts, job: JobSheet, users: tuple[ScheduleId, ...]) -> Findi
 
 
 def retention(facts: Facts) -> Iterator[Finding]:
-    """What the ledger has forgotten it cannot account for."""
+    """The ledger cannot account for what it has forgotten."""
     found = [finding for one in facts.schedules if (finding := _memory_of(facts, one)) is not None]
     if facts.ledger is not None:
         found += [
@@ -119,5 +119,5 @@ def _jobs(count: int) -> str:
 
 
 def _python_name(name: str) -> str:
-    """The name of a job may be more than a function can be called."""
+    """A parameter's name made from the job's: a job's name may have letters that a function's cannot."""
     return name if name.isidentifier() else "work"

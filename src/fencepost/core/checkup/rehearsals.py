@@ -1,8 +1,9 @@
-"""Points 6 and 7: what should have happened once before it must work, replay and fencing.
+"""Points 6 and 7: replay and fencing, which should have happened once before they are needed.
 
-Both leave traces in the ledger when they have happened. Where there is none, nobody can say that they work
-in this house, only how to try it. A stale write that was refused changes nothing and so leaves no trace
-either; what does is the run that was taken away under a larger fence, which is why it was refused.
+Both leave traces in the ledger when they have happened. Without a trace the check-up cannot say that they
+work in this installation, only how to try them. A stale write that was refused changes nothing, and so leaves
+no trace. The trace of fencing is a run that was taken away under a larger fence, the reason for such a
+refusal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fencepost.model.times import to_utc_text
 
 
 def replay(facts: Facts) -> Iterator[Finding]:
-    """Whether the way back from `dead` has been walked."""
+    """Whether a dead run has ever been replayed."""
     ledger = facts.ledger
     if ledger is None:
         yield _unseen(facts, Point.REPLAY, "look again without --offline, once there is a store")
@@ -31,7 +32,7 @@ def replay(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Point.REPLAY,
             Severity.WARN,
-            f"{ledger.dead} is dead, and nobody has ever replayed a run here",
+            f"{ledger.dead} is dead, and no run has ever been replayed here",
             f"find out why it died, then: fencepost runs replay {ledger.dead}",
         )
 
