@@ -1,23 +1,25 @@
 """Credentials: tokens, sessions and sign-in links.
 
-Whoever makes a credential throws the dice and keeps the secret; here come its id and its digest. The id is
-also the key by which a repeated call is known: to make the same credential again changes nothing, and answers
-with what is there.
+The caller makes the random bytes of a credential and keeps the secret; the store gets its id and its digest.
+The id is also the key of a repeated call: to make the same credential again changes nothing, and returns what
+is there.
 
-All time is the store's: lengths of time are given, moments are written and read. Nothing here says whether a
-credential is good; a look at one answers with its record, its digest and the time, and `core.access` says it.
-The exceptions are the three that must not be decided before the transaction: a link is redeemed only while
-it is fresh and the token that it rests on is good, a session is opened with a token only while that is good,
-and so is a token rotated. A token is good, here, while it is neither revoked nor past its `expires_at`.
+All time is the store's: callers give lengths of time, the store writes and reads moments. Nothing here
+decides whether a credential is good; a lookup returns its record, its digest and the time, and `core.access`
+decides.
+There are three exceptions, which must be decided within the transaction. A link is redeemed only while it is
+fresh and the token that it rests on is good. A session is opened with a token only while that is good. A
+token is rotated only while it is good. Here a token is good while it is neither revoked nor past its
+`expires_at`.
 
 A session rests on the token that it was opened with, or that its link rests on, and does not last beyond it.
-What ends a token ends the sessions that rest on it in the same transaction: those of a revoked token are over
-at once, those of a rotated one live no longer than it does. What rests on anything else than a token is not
-compared with anything here.
+What ends a token ends the sessions that rest on it in the same transaction. Those of a revoked token are over
+at once; those of a rotated one live no longer than it does. A session that rests on anything else than a
+token is not compared with anything here.
 
-Every change by an author leaves an entry in the audit log, in the namespace that the credential is for; for
-one that is good everywhere, in the namespace `asked_in`, where the author stood. No entry and no record holds
-a secret or a digest.
+Every change by an author leaves an entry in the audit log, in the namespace that the credential is for. For a
+credential that is good everywhere, the entry is in the namespace `asked_in`, where the author acted. No entry
+and no record holds a secret or a digest.
 """
 
 from __future__ import annotations
@@ -39,10 +41,10 @@ from fencepost.model.identifiers import Namespace
 
 
 class AccessRecords(Protocol):
-    """Who may come in."""
+    """The credentials of a store."""
 
     async def create_token(self, new: NewToken, *, author: Author, asked_in: Namespace) -> TokenRecord:
-        """Write a token down."""
+        """Write a token."""
         ...
 
     async def tokens(
@@ -58,10 +60,10 @@ class AccessRecords(Protocol):
     async def rotate_token(
         self, token_id: str, new: NewToken, overlap_s: float, *, author: Author, asked_in: Namespace
     ) -> TokenRecord | None:
-        """Write a token down in the place of another, which stays good for `overlap_s` at most.
+        """Write a token in the place of another, which stays good for `overlap_s` at most.
 
-        None, and nothing is changed, where that other is not there, is not good, or has been rotated into a
-        third. The sessions of the old one expire with it.
+        None, and nothing is changed, where that other token is not there, is not good, or has been rotated
+        into a third. The sessions of the old token expire with it.
         """
         ...
 
@@ -70,7 +72,7 @@ class AccessRecords(Protocol):
         ...
 
     async def open_link(self, new: NewLink, *, author: Author, asked_in: Namespace) -> SignInLink:
-        """Write a sign-in link down."""
+        """Write a sign-in link."""
         ...
 
     async def find_link(self, link_id: str) -> Found[SignInLink] | None:
@@ -89,15 +91,15 @@ class AccessRecords(Protocol):
     ) -> SessionRecord | None:
         """Open a session of this id with a link, which has its name, role and namespace.
 
-        Of any number of calls one wins, and a link is never redeemed twice. None where it is not there, has
-        expired, has become another session, or rests on a token that is not good.
+        Of any number of calls one wins, and a link is never redeemed twice. None where the link is not there,
+        has expired, has become another session, or rests on a token that is not good.
         """
         ...
 
     async def open_session(
         self, new: NewSession, *, by_token: bool, author: Author, asked_in: Namespace
     ) -> SessionRecord | None:
-        """Open a session; `by_token` where `opened_with` is a token. It rests on that, whatever it is.
+        """Open a session that rests on `opened_with`; `by_token` where that is a token.
 
         None where that token is not good.
         """
@@ -122,19 +124,22 @@ class AccessRecords(Protocol):
     async def end_sessions(
         self, namespace: Namespace | None, *, rests_on: str | None, author: Author, asked_in: Namespace
     ) -> int:
-        """End the sessions of a namespace, or all; or only those that rest on that. How many there were."""
+        """End the sessions of a namespace, or all; or only those that rest on `rests_on`. Returns how
+        many."""
         ...
 
     async def find(
         self, credential_ids: Sequence[str]
     ) -> Sequence[Found[TokenRecord] | Found[SessionRecord]]:
-        """Those tokens and sessions that are there, as `find_token` and `find_session` have them."""
+        """The tokens and sessions of these ids that are there, as `find_token` and `find_session` return
+        them."""
         ...
 
     async def note_use(self, credential_id: str) -> None:
-        """A token or a session was used now. No entry is left, and a moment never goes back."""
+        """Note that a token or a session was used now. No entry is left, and a moment never goes back."""
         ...
 
     async def sweep(self, kept_s: float, limit: int) -> int:
-        """Remove credentials that have been over for `kept_s`, up to so many of each kind; how many."""
+        """Remove credentials that have been over for `kept_s`, up to `limit` of each kind; returns how
+        many."""
         ...

@@ -1,5 +1,5 @@
 """The audit log. Actions write their entries themselves, each in its own transaction; an action that changed
-nothing leaves no entry. Here entries are read, and attempts that were refused are recorded. Entries are never
+nothing leaves no entry. This port reads entries, and records attempts that were refused. Entries are never
 changed."""
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ class AuditLog(Protocol):
     async def record(
         self, namespace: Namespace, author: Author, action: Action, subject: str, about: JsonObject
     ) -> None:
-        """Write an entry about what an author tried and was refused; `about` is its `after`."""
+        """Write an entry about an attempt by an author that was refused; `about` is its `after`."""
         ...

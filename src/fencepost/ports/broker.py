@@ -5,29 +5,29 @@ nothing but latency. So an adapter promises little, and must keep it:
 
 - **Confirmed means durable.** `Confirmed` is answered only after the broker has said that it keeps the
   message and that there is a destination for it: a message that reached no queue, stream or topic is
-  `Refused` with the broker's own reason, and with the command that creates what is missing.
-- **Answers do not lie.** Where no answer came the publication is `Unconfirmed`, never `Refused`. An adapter
-  does not publish a second time by itself.
+- **Confirmed means durable.** `Confirmed` is answered only after the broker has said that it keeps the
+  message and that there is a destination for it. A message that reached no queue, stream or topic is
+  `Refused`, with the broker's own reason and the command that creates what is missing.
 - **A message that is not acknowledged comes again**, to this subscription or to another one of the same
-  group, also after a crash of the consumer or a restart of the broker. One that is acknowledged does not come
-  again, but for faults of the broker. Two subscriptions of one group share the messages, two groups each get
-  all of them, where the broker knows groups.
-- **An answer that was not heard is none.** Where `acknowledge`, `give_back` or `reject` raises, the
+  group, also after a crash of the consumer or a restart of the broker. An acknowledged message does not come
+  again, except through faults of the broker. Where the broker knows groups, two subscriptions of one group
+  share the messages, and two groups each get all of them.
+- **An acknowledgement that was not heard is none.** Where `acknowledge`, `give_back` or `reject` raises, the
   subscription holds these messages no longer, and does not keep the broker from delivering them again.
-- **Poison does not block.** What is `reject`ed is not delivered again, and is kept aside where the broker can
-  keep it, for people to look at.
+- **Poison does not block.** The broker does not deliver a `reject`ed message again, and keeps it aside where
+  it can, for people to look at.
 
-**Names.** A destination is where a message is published to. By default it is the name of a durable queue
-(RabbitMQ), subject with a stream (NATS), topic (Kafka) or stream (Redis). An adapter says in its own guide
-what other forms it takes.
+**Names.** A message is published to a destination. By default that is the name of a durable queue (RabbitMQ),
+subject with a stream (NATS), topic (Kafka) or stream (Redis). The guide of each broker lists the other forms
+that it takes.
 
-**Announcements** are hints to whoever listens at this moment: not durable, not confirmed, possibly lost,
-late or repeated. Nothing is decided by one that did not come.
+**Announcements** are hints to those who listen at this moment: not durable, not confirmed, possibly lost,
+late or repeated. Nothing is decided by an announcement that did not come.
 
-**Waits.** Each call comes back: an adapter bounds every wait, and raises `BrokerUnavailable` where the broker
-cannot be reached. It connects when it is first used, connects again by itself after a loss, and does not try
-so more often than once a second. A call may be cancelled at any moment; nothing of it may reach the next
-caller. An adapter is used from one event loop.
+**Waits.** Each call returns: an adapter bounds every wait, and raises `BrokerUnavailable` where the broker
+cannot be reached. It connects when it is first used, connects again by itself after a loss, and tries at most
+once a second. A call may be cancelled at any moment; nothing of it may reach the next caller. An adapter is
+used from one event loop.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Subscription(Protocol):
     async def receive(self, limit: int, wait_s: float) -> Sequence[Delivery]:
         """At least one message and at most `limit`, as soon as there are any; none after `wait_s`.
 
-        At most as many are in the caller's hands, received and not yet answered, as the subscription was
-        opened for."""
+        The caller never has more messages received and not yet answered than the subscription was opened
+        for."""
         ...
 
     async def acknowledge(self, deliveries: Sequence[Delivery]) -> None:
-        """These are done. One whose delivery the broker has given up by now may come again; that is no
+        """These are done. A message whose delivery the broker has given up by now may come again; that is no
         error."""
         ...
 
     async def give_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Deliver these again, to whoever is next; soon, and not necessarily in their old order."""
+        """Deliver these again, to any consumer of the group; soon, and not necessarily in their old order."""
         ...
 
     async def reject(self, deliveries: Sequence[Delivery], reason: str) -> None:
@@ -62,7 +62,7 @@ class Subscription(Protocol):
         ...
 
     async def close(self) -> None:
-        """Take no more. What was received and not answered is delivered again."""
+        """Take no more. Messages that were received and not answered are delivered again."""
         ...
 
 
@@ -71,12 +71,12 @@ class Broker(Protocol):
 
     @property
     def name(self) -> str:
-        """What kind it is, in one word for people and metrics: "rabbitmq"."""
+        """The kind of broker, in one word for people and metrics: "rabbitmq"."""
         ...
 
     @property
     def caveats(self) -> Sequence[str]:
-        """What this broker cannot promise as it is used, in sentences for people."""
+        """What this broker, as it is set up, cannot promise, in sentences for people."""
         ...
 
     @property
@@ -85,18 +85,19 @@ class Broker(Protocol):
         ...
 
     async def connect(self) -> None:
-        """Connect where that has not been done. Raises `BrokerUnavailable`; wrong credentials and the like
-        are `BrokerRefused`, because waiting does not mend them."""
+        """Connect, unless it is connected. Raises `BrokerUnavailable`; wrong credentials and other errors
+        that waiting does not end are `BrokerRefused`."""
         ...
 
     async def declare(self, destinations: Sequence[str]) -> None:
-        """See that each destination is there: create what is missing, where that is allowed. Raises
-        `BrokerRefused` with the command that creates it where it is not, or where what is there does not fit.
+        """Check that each destination is there; create those that are missing, where that is allowed. Raises
+        `BrokerRefused`, with the command that creates it, where one is missing or does not fit.
         """
         ...
 
     async def missing(self, destinations: Sequence[str]) -> Mapping[str, str]:
-        """Those that are not there, each with the command that creates it. Nothing is created by looking."""
+        """The destinations that are not there, each with the command that creates it. This call creates
+        none."""
         ...
 
     async def publish(self, messages: Sequence[Message]) -> Sequence[Publication]:
@@ -106,17 +107,17 @@ class Broker(Protocol):
         ...
 
     async def subscribe(self, destination: str, group: str, hold_max: int) -> Subscription:
-        """Begin to receive; at most `hold_max` messages at a time in the subscriber's hands. The destination
-        is declared."""
+        """Begin to receive; the subscriber holds at most `hold_max` messages at a time. The destination is
+        declared."""
         ...
 
     async def backlog(self, destination: str, group: str) -> int | None:
         """How many messages wait there that no consumer of the group has been given; None where the broker
-        does not say. A destination that nobody has made yet has 0."""
+        does not say. A destination that does not exist yet has 0."""
         ...
 
     async def announce(self, topic: str, body: bytes) -> None:
-        """Tell everybody who listens to the topic at this moment; a hint."""
+        """Send a hint to all who listen to the topic at this moment."""
         ...
 
     async def listen(self, topic: str, callback: Callable[[bytes], None]) -> Callable[[], None]:

@@ -1,14 +1,14 @@
 """Business calendars by name, and which schedules were written with them.
 
 A calendar's definition is JSON that the store does not look into. Each change of it is the next revision. A
-name keeps counting when its calendar was removed and is written anew: so of two definitions of one name the
-later always has the larger revision, and a version that was written with the earlier is seen to be behind.
+name keeps counting when its calendar is removed and written anew. So of two definitions of one name the later
+always has the larger revision, and a version that was written with the earlier one is seen to be behind.
 
 A version of a schedule carries the calendars that it needs within its spec (`ScheduleSpec.calendars`), each
-with its revision, and never reads them from here. That it uses them is kept beside the schedule, written in
-the same transaction as the version by whatever writes one (put, resume, renew), in place of what the version
-before it used, and removed with the schedule. A calendar in a spec that carries no revision is nobody's but
-the spec's own. One that does, and that the store does not have, is no fault.
+with its revision, and never reads them from here. The store also keeps, beside the schedule, which calendars
+the schedule uses. Every call that writes a version (put, resume, renew) replaces that list in the same
+transaction. The list is removed with the schedule. A calendar in a spec without a revision belongs to that
+spec alone. A calendar with a revision that the store does not have is no fault.
 
 Listeners for `calendars` are told of every change.
 """
@@ -41,8 +41,9 @@ class Calendars(Protocol):
         """Write a calendar: its first revision, or the next one. An equal definition changes nothing. A
         change by an author leaves an entry in the audit log, with the definition before and after.
 
-        With an `expected_revision`, only where it has that one, or where there is none of that name and it is
-        0: None where that is not so, also of an equal definition. Without one there is always a record."""
+        With an `expected_revision`, only where the calendar has that one, or where there is none of that name
+        and it is 0. Otherwise None, also for an equal definition. Without one the call always returns a
+        record."""
         ...
 
     async def get(self, namespace: Namespace, name: str) -> CalendarRecord | None: ...
@@ -59,11 +60,11 @@ class Calendars(Protocol):
         expected_revision: int | None = None,
         author: Author | None = None,
     ) -> Sequence[ScheduleId] | None:
-        """Remove a calendar that nobody uses. None where there is none of that name, or it has another
+        """Remove a calendar that no schedule uses. None where there is none of that name, or it has another
         revision than the expected one.
 
-        Otherwise the first `USERS_NAMED_MAX` of the schedules that use it, by id: where there are any, it
-        stays. A version that is being written meanwhile is waited for.
+        Otherwise returns the first `USERS_NAMED_MAX` of the schedules that use it, by id; where there are
+        any, the calendar stays. The call waits for a version that is being written meanwhile.
         """
         ...
 
@@ -76,5 +77,5 @@ class Calendars(Protocol):
 
     async def behind(self, shards: Sequence[Shard], limit: int) -> Sequence[Behind]:
         """The active schedules of these shards that were written with an older revision of a calendar than
-        the store has, by namespace and id. A calendar that was removed leaves nobody behind."""
+        the store has, by namespace and id. No schedule is behind a calendar that was removed."""
         ...

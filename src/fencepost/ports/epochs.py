@@ -1,16 +1,16 @@
 """Who may plan: the ledger's own record of each shard's leader, and into how many shards it is cut.
 
-A lease store says who *should* lead; whose plans count is decided here. A new leader registers its grant
-before its first plan. The grant's number must be larger than that of every grant of the same lineage before
-it, and what the ledger gives back, the epoch, is larger than every epoch before it, whatever the lineage. So
-the epochs that plans are compared with never fall, also where a lease store was restored, replaced, or has
-failed over to a copy that had forgotten a grant: then the epoch is the ledger's own next number instead of
-the grant's.
+A lease store says who *should* lead; the ledger decides whose plans count. A new leader registers its grant
+before its first plan. The grant's number must be larger than that of every earlier grant of the same lineage.
+The ledger returns an epoch, which is larger than every epoch before it, whatever the lineage. So the epochs
+that plans are compared with never fall. That holds also where a lease store was restored, was replaced, or
+has failed over to a copy that had forgotten a grant: then the epoch is the ledger's own next number instead
+of the grant's.
 
-For people, the book remembers its terms: one for every epoch that was given to a holder, written in the
-transaction that gave it. A book of before begins with the leaders of the moment at which it was migrated.
-Beside them stand the refusals: a write that came under an old epoch changed nothing, so whoever was refused
-says so in a call of its own. That call may fail and is not repeated: the list is a witness, not an account.
+For people, the ledger keeps terms: one for every epoch that was given to a holder, written in the transaction
+that gave it. A ledger from before this record begins with the leaders of the moment of its migration. Beside
+the terms are the refusals. A write under an old epoch changed nothing, so the refused node notes it in a call
+of its own. That call may fail and is not repeated: the list is evidence and may have gaps.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Epochs(Protocol):
     """The ledger's side of leadership."""
 
     async def register(self, grants: Mapping[Shard, Granted], holder: NodeId) -> Mapping[Shard, Registration]:
-        """Accept plans of these grants of their shards from now on, and of no others; each by itself.
+        """From now on, accept plans of these grants of their shards, and of no others; each shard by itself.
 
         - A grant of the same lineage with a larger number than the last, or of another lineage, is accepted.
           Its epoch is its own number, or one more than the last epoch, whichever is larger.
-        - The last grant again, by the same holder, is answered with the epoch of the moment: the leader asks
+        - The last grant again, by the same holder, is answered with the current epoch: the leader asks
           again because an answer was lost, or because the shards were cut anew.
         - Anything else is refused and changes nothing.
 
@@ -42,20 +42,20 @@ class Epochs(Protocol):
         ...
 
     async def all(self) -> Sequence[LeaderRecord]:
-        """Every shard for which somebody was ever registered, by shard."""
+        """The last leader of every shard that ever had one, by shard."""
         ...
 
     async def shards(self) -> int:
-        """Into how many shards the schedules are cut at this moment."""
+        """The number of shards into which the schedules are cut at this moment."""
         ...
 
     async def reshard(self, shards: int, namespace: Namespace, author: Author) -> Resharding:
-        """Cut the schedules into so many shards instead, while nodes run.
+        """Change the number of shards while nodes run.
 
-        In one transaction: no plan is being written, every epoch rises by one, so that what leaders of the
-        old cut still have on its way is refused, and every schedule and its cursors move to their new shard.
-        A schedule that is created meanwhile comes entirely before or entirely after. Listeners for `leases`
-        are told, and the entry is written in the namespace's log. The same number again changes nothing.
+        In one transaction, while no plan is being written: every epoch rises by one, so that writes on their
+        way from leaders of the old cut are refused, and every schedule and its cursors move to their new
+        shard. A schedule that is created meanwhile comes entirely before or entirely after. Listeners for
+        `leases` are told, and the entry is written in the namespace's log. The same number changes nothing.
         """
         ...
 
@@ -65,7 +65,7 @@ class Epochs(Protocol):
         ...
 
     async def note_refusal(self, shard: Shard, epoch: Epoch, holder: NodeId) -> None:
-        """A write of this holder under this epoch was refused; who leads by then is added."""
+        """Note that a write of this holder under this epoch was refused; the store adds who leads by then."""
         ...
 
     async def refusals(self, before: int | None, limit: int) -> Sequence[Refusal]:
@@ -78,12 +78,12 @@ class Epochs(Protocol):
         ...
 
     async def mark_older(self, why: str) -> None:
-        """A node has seen the ledger farther than it is: it was restored from a backup. What is said first
+        """Mark the ledger as restored from a backup: a node has seen it farther than it is. The first reason
         stays until `restore`."""
         ...
 
     async def restore(self, namespace: Namespace, author: Author) -> HighWater:
-        """The ledger was restored from a backup: begin its next incarnation, past all that was given out.
+        """The ledger was restored from a backup: begin its next incarnation, past all numbers given out.
 
         In one transaction: the sequence of fences and the epoch of every shard are lifted (see
         `model.high_water.lifted`), the incarnation is a new one, the mark of `mark_older` is gone, and the
@@ -92,5 +92,6 @@ class Epochs(Protocol):
         ...
 
     async def trim(self, terms_max: int, refusals_max: int) -> int:
-        """Keep so many of each, the latest; how many went. The present leaders' terms always stay."""
+        """Keep the latest terms and refusals, up to these numbers; returns how many were removed. The terms
+        of the present leaders always stay."""
         ...

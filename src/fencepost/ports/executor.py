@@ -1,9 +1,9 @@
 """How a job's work is done.
 
-An executor may have an attribute `queues` besides: where it is true, its runs may wait for their turn within
+An executor may also have an attribute `queues`: where it is true, its runs may wait for their turn within
 `execute`, and it sets `run.begun` when the work begins. Timeouts and progress deadlines count from then. An
-attribute `takes_run` that is false says that the work never sees its run. A coroutine function `close` is
-called when the application is closed, and lets go what the executor holds open.
+attribute `takes_run` that is false says that the work never sees its run. The application calls a coroutine
+function `close` when it is closed; that function releases what the executor holds open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fencepost.ports.run import Run
 
 
 class Executor(Protocol):
-    """The doing of one kind of work. An executor knows nothing of retries, timeouts or the ledger."""
+    """Carries out one kind of work. An executor knows nothing of retries, timeouts or the ledger."""
 
     @property
     def stoppable(self) -> bool:
@@ -26,21 +26,21 @@ class Executor(Protocol):
         ...
 
     def check(self, payload: JsonObject) -> None:
-        """Raise `InvalidPayload` where the work could not even begin with it."""
+        """Raise `InvalidPayload` where the work could not even begin with this payload."""
         ...
 
     async def execute(self, run: Run) -> str | None:
-        """Do the work and return what is worth keeping of its output.
+        """Do the work and return the output to keep.
 
-        Raises `PermanentFailure` where no retry can help, anything else where one may. When cancelled it
-        stops the work as well as it can before it returns.
+        Raises `PermanentFailure` where no retry can help, anything else where a retry may help. When
+        cancelled it stops the work as well as it can before it returns.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as a worker has it: what the store knows of it, and how to do it."""
+    """A job as a worker has it: what the store knows of it, and its executor."""
 
     spec: JobSpec
     executor: Executor
@@ -56,6 +56,6 @@ class Job:
         return bool(getattr(self.executor, "queues", False))
 
     async def close(self) -> None:
-        """Let go what its executor holds open."""
+        """Release what its executor holds open."""
         if (close := getattr(self.executor, "close", None)) is not None:
             await close()

@@ -1,13 +1,13 @@
 """Freezes. Nothing of a frozen scope is started; planning goes on. Lateness counts on too, and is judged at
 the thaw at the latest.
 
-A freeze of everything, or of a queue, is looked at by every claim: `outlook` shows nothing of it that is due
-and claims return nothing of it, runs by hand and retries too. A freeze of a label or of a schedule marks the
-schedules that it covers as `frozen`, sets `Hold.FROZEN` on all their runs that have not ended, and from then
-on every run of such a schedule is written with it. A schedule that is put with a label that is frozen is
+Every claim reads the freezes of everything, and of queues: `outlook` shows no due run of such a scope and
+claims return none of it, runs by hand and retries included. A freeze of a label or of a schedule marks the
+schedules that it covers as `frozen` and sets `Hold.FROZEN` on all their runs that have not ended. From then
+on every run of such a schedule is written with that hold. A schedule that is put with a frozen label is
 frozen from that moment.
 
-What runs when a freeze comes is let finish; its retry is held.
+Runs that are running when a freeze comes may finish; their retries are held.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Freezes(Protocol):
     """What is frozen."""
 
     async def freeze(self, namespace: Namespace, scope: Scope, author: Author) -> bool:
-        """Freeze a scope; False where that very scope is frozen already. A schedule that is not there can be
-        frozen too, and is when it comes."""
+        """Freeze a scope; False where that very scope is frozen already. A schedule that does not exist can
+        be frozen too; the freeze takes effect when the schedule is created."""
         ...
 
     async def thaw(self, namespace: Namespace, scope: Scope, author: Author) -> bool:

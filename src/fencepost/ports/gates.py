@@ -1,7 +1,7 @@
 """Catch-up gates. A gate is closed by a verdict (`CloseGate`) and opened by an operator.
 
-Closing sets `Hold.GATE` on every catch-up tick of the schedule that nobody has started, and leaves an entry
-by the house; closing a closed gate changes nothing. Later ones are held as they are admitted.
+Closing sets `Hold.GATE` on every catch-up tick of the schedule that no worker has started, and leaves an
+entry by Fencepost; closing a closed gate changes nothing. Later catch-up ticks are held as they are admitted.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ class Gates(Protocol):
     ) -> int | None:
         """Open a closed gate; how many runs were released, or None where it is not closed.
 
-        What is released loses `Hold.GATE`. With `LATEST` that is the tick with the newest fire time, with
-        `DROP` none; all others are set `missed`, with a reason that names the decision, the author and the
-        author's reason. The gate remembers when it was opened and the newest fire time that was let
-        through: the facts of later verdicts count only what came and ended after that. Listeners for `runs`
-        are told.
+        The released runs lose `Hold.GATE`: with `LATEST` the tick with the newest fire time, with `DROP`
+        none. All others are set `missed`, with a reason that names the decision, the author and the author's
+        reason. The gate remembers when it was opened and the newest fire time that was let through: the facts
+        of later verdicts count only what came and ended after that. Listeners for `runs` are told.
         """
         ...

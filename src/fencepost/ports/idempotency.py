@@ -1,17 +1,19 @@
 """Answers to calls that carry a key of their own (`Idempotency-Key`), so that a repeated call is done once.
 
-A key belongs to a principal in a namespace; nobody meets another's. Whoever is about to do what was asked
-begins: of any number of calls at the same moment one is told to go ahead. When it is done the answer is kept,
-and every later call with the key gets that. Where it failed in a way that may be repeated it is dropped: the
-next call may go ahead at once. Whoever never comes back holds the key for `hold_s`, after which it is free.
+A key belongs to a principal in a namespace, so two principals never meet. A caller begins before it does what
+was asked: of any number of calls at the same moment one is told to go ahead. When the work is done its answer
+is kept, and every later call with the key gets that answer. Where the work failed in a way that may be
+repeated, the key is dropped: the next call may go ahead at once. A caller that never comes back holds the key
+for `hold_s`, after which it is free.
 
 `asked_at` is the store's time of the first beginning, and stays so however often the call is begun again. A
-call that writes under a key made of it therefore writes the same row each time, also where the first one had
-done its work and its answer was lost: that is why dropping a key does not forget it. `again` says that it is
-not the first time, so that what is refused because it stands already can be told from what never was done.
+call that writes under a key made of it therefore writes the same row each time, also where the first call had
+done its work and its answer was lost. That is why dropping a key does not forget `asked_at`. `again` says
+that this is not the first time. It tells a refusal because the work is done already from one of work never
+done.
 
-A fingerprint of what is asked comes with the key. The same key with another fingerprint is somebody's
-mistake, and is told so, whatever became of the first.
+A fingerprint of what is asked comes with the key. The same key with another fingerprint is a mistake of the
+caller, and the answer says so, whatever came of the first call.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from fencepost.model.identifiers import Namespace
 
 
 class IdempotencyKeys(Protocol):
-    """What was answered to whom."""
+    """The answers that are kept, by key."""
 
     async def begin(
         self, namespace: Namespace, principal_id: str, key: str, fingerprint: str, hold_s: float
@@ -49,5 +51,5 @@ class IdempotencyKeys(Protocol):
         ...
 
     async def sweep(self, kept_s: float, limit: int) -> int:
-        """Forget keys that were first used so long ago, up to so many; how many."""
+        """Forget keys that were first used at least `kept_s` ago, up to `limit`; returns how many."""
         ...

@@ -1,4 +1,4 @@
-"""Leases on shards: who should plan what, for a while.
+"""Leases on shards: which node should plan which shard, and until when.
 
 A lease is a time-bounded grant of one shard to one holder. A lease store promises little, and must keep it:
 
@@ -16,7 +16,7 @@ A lease is a time-bounded grant of one shard to one holder. A lease store promis
 - **No lease is from the future.** An expiry further ahead than the term of its last grant or renewal cannot
   be: the store's clock was set back. Such a lease has expired for all nodes but its holder, whose renewal
   brings it back to one term from now. A store keeps the term beside the expiry for that, because nodes may
-  have different ones. A clock that nobody can set needs no such rule.
+  have different ones. A store whose clock cannot be set needs no such rule.
 
 It need not promise more, because leadership is only an optimisation: the ledger decides whose plans count
 (`ports.epochs`), and a node stops trusting a lease by its own clock before it can have expired
@@ -24,11 +24,12 @@ It need not promise more, because leadership is only an optimisation: the ledger
 
 **Answers.** Each call is about several shards, and each shard has its own answer; one may fail while another
 succeeds. `Unknown` says that the operation may have happened, may still happen, or not. A call that knows
-nothing of any shard may raise `StoreUnavailable` instead, which means the same for all of them. Whoever is
-left without an answer asks again: every operation can be repeated. A call must come back: bound every wait
-by less than the shortest lease.
+nothing of any shard may raise `StoreUnavailable` instead, which means the same for all of them. A caller
+without an answer asks again: every operation can be repeated. A call must return: bound every wait by less
+than the shortest lease.
 
-A call may be cancelled at any moment. Nothing of it may reach the next caller: close what is in mid-protocol.
+A call may be cancelled at any moment. Nothing of it may reach the next caller: close a connection that is in
+the middle of a protocol exchange.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class LeaseStore(Protocol):
 
     @property
     def caveats(self) -> Sequence[str]:
-        """What this store cannot promise, in sentences for people; told at the start of a node."""
+        """What this store cannot promise, in sentences for people; a node logs them at its start."""
         ...
 
     async def acquire(
@@ -53,8 +54,8 @@ class LeaseStore(Protocol):
     ) -> Mapping[Shard, Acquisition]:
         """Grant each shard that is free or expired, under a strictly larger epoch.
 
-        A holder that asks for what it holds, unexpired, is granted its present epoch again: that is
-        how it learns of a grant whose answer was lost. That is not a renewal.
+        A holder that asks for a lease that it holds, unexpired, is granted its present epoch again: so it
+        learns of a grant whose answer was lost. That is not a renewal.
         """
         ...
 
@@ -84,5 +85,5 @@ class LeaseStore(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back what was opened. Closing twice is fine. Leases that are held run out by themselves."""
+        """Release what was opened. Closing twice is fine. Leases that are held run out by themselves."""
         ...

@@ -6,13 +6,14 @@ a leader that was stalled, partitioned or superseded changes nothing, whatever i
 
 Every version of a schedule has a cursor of its own. A plan's runs and its cursor's advance are one write.
 The cursor is compared first: same `planned_through` and same `until` as the plan started from. A plan that
-does not fit any more is dropped and counted: so an edit that was acknowledged is never followed by a tick of
-the old version later than the edit, and a version that was closed before it was planned to its end still is.
+does not fit any more is dropped and counted. So an edit that was acknowledged is never followed by a tick of
+the old version later than the edit. A version that was closed before it was planned to its end is still
+planned to its end.
 
 A cursor also knows the release of the zone rules by which its version was last planned: a text such as 2026a,
 compared byte by byte. It says what was done, so an old node that plans after a newer one puts it back. A
-leader with newer rules asks for what they have outlived, compares, and confirms what has not changed. What
-has gets its next version (`Schedules.renew`).
+leader with newer rules asks for the versions that were planned by older ones, compares, and confirms those
+that have not changed. Those that have changed get their next version (`Schedules.renew`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Plans(Protocol):
         self, shards: Sequence[Shard], horizon_s: float, limit: int, without: Collection[Namespace] = ()
     ) -> PlanningWindow:
         """The versions of these shards' schedules that need a look within the horizon, soonest first; none of
-        the namespaces `without`."""
+        the namespaces in `without`."""
         ...
 
     async def write(self, plans: Sequence[Plan]) -> PlanReceipt:
@@ -60,7 +61,7 @@ class Plans(Protocol):
 
     async def outlived(self, shards: Sequence[Shard], tzdata: str, limit: int) -> Sequence[Outlived]:
         """The versions of these shards' schedules that were last planned by older zone rules than these, in
-        no particular order: those that have no end yet and something left to look at.
+        no particular order: those that have no end yet and have something left to plan.
 
         Each comes with the fire times after the store's time of those of its runs that are `planned`,
         ascending, the first `PLANNED_MAX` of them.
@@ -68,7 +69,8 @@ class Plans(Protocol):
         ...
 
     async def confirm(self, confirmed: Sequence[tuple[Cursor, datetime | None]], tzdata: str) -> None:
-        """Note that these rules say the same of what is planned, and when to look again (None: never).
+        """Note that these rules give the same times for what is planned, and when to look again (None:
+        never).
 
         Only where `planned_through`, `until` and the version are still the same, the version still has
         something to look at, and its rules are not newer than these. No epoch is compared: what comes after

@@ -1,18 +1,18 @@
-"""Rows: the few verbs that everything else in a store is made of.
+"""Rows: the few operations of which everything else in a store is made.
 
-A *rule* is a function over a `Transaction`: it finds rows, decides, writes rows. A store that has these verbs
-has the whole ledger, because every rule is written once (`fencepost.rules`).
+A *rule* is a function over a `Transaction`: it finds rows, decides, writes rows. A store that has these
+operations has the whole ledger, because every rule is written once (`fencepost.rules`).
 
-*Isolation.* What a transaction wrote is there entirely or not at all, and nobody else sees it before it is
-committed. It sees its own writes. `find` sees what is committed; two `find`s of one transaction may see
-different moments where it writes, and see one moment where it only reads.
+*Isolation.* What a transaction wrote is there entirely or not at all, and no other transaction sees it before
+it is committed. A transaction sees its own writes. `find` sees what is committed; two `find`s of one
+transaction may see different moments where it writes, and see one moment where it only reads.
 
 *Locks.* A row is changed or deleted only after this transaction has locked, taken or written it; `lock` and
-`take` return the row as it is under the lock. A lock is held until the end. A store whose writers come one
-after the other has nothing to lock.
+`take` return the row as it is under the lock. A lock is held until the transaction ends. A store whose
+writers come one after the other has nothing to lock.
 
-*Order.* Whoever locks several rows locks them by table and then by key, so that no two wait for each other:
-schedule, cursors, runs, everything else. `take` waits for nobody, and may be used in any order.
+*Order.* A transaction that locks several rows locks them by table and then by key, so that no two wait for
+each other: schedule, cursors, runs, everything else. `take` does not wait, and may be used in any order.
 
 *Again.* A store may run a rule again from its start, where its transaction could not be committed for a
 reason that passes. A rule has no effect but through its transaction.
@@ -47,18 +47,19 @@ class Transaction(Protocol):
         ...
 
     async def count(self, ranges: Sequence[Range], *, limit: int | None = None) -> list[int]:
-        """How many rows `find` would find in each of these ranges; by that, unless a store can do better."""
+        """How many rows `find` would find in each of these ranges. It calls `find`, unless a store can do
+        better."""
         return [len(await self.find(one, limit=limit)) for one in ranges]
 
     async def lock(self, selection: Selection, *, limit: int | None = None) -> list[Row]:
-        """The same, each locked in the order of the keys, which it waits for."""
+        """The same, and lock each row in the order of the keys. Waits for rows that are locked."""
         ...
 
     async def take(
         self, selection: Selection | Ranges, *, limit: int | None = None, reverse: bool = False
     ) -> list[Row]:
-        """The same, but for those that another transaction has locked: of one range the first `limit` that
-        are free, of several those that are free among the first `limit` of each."""
+        """The same, but without rows that another transaction has locked. Of one range: the first `limit`
+        that are free. Of several: those that are free among the first `limit` of each."""
         ...
 
     async def put_if_absent(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -76,8 +77,8 @@ class Transaction(Protocol):
         ...
 
     async def fences(self, count: int) -> Sequence[int]:
-        """Give out `count` numbers of the one sequence that never falls, in order. One that is not used is
-        lost. Asked for none, it tells the last that was given out."""
+        """Give out `count` numbers of the one sequence that never falls, in order. A number that is not used
+        is lost. Asked for none, it returns the last number that was given out."""
         ...
 
     async def take_turn(self, name: str, *, shared: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What a job is handed: the run it is part of."""
+"""The run that a job's function is given: the attempt that it is part of."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BEGUN.set()
 
 
 class Said(NamedTuple):
-    """The latest words of a job about how far it has come; None where it did not say."""
+    """The latest progress and note that a job has given; None where it gave none."""
 
     progress: str | None = None
     note: str | None = None
@@ -49,13 +49,13 @@ class Run:
         self._heard: Said | None = None
         self._cancelled = False
         self.begun = _BEGUN
-        """Whether the work has begun: its bounds count from then. Not set only while an executor that
-        `queues` has not come to it; set by that executor, on the worker's loop."""
+        """Whether the work has begun: its bounds count from then. It is unset only while an executor that
+        `queues` has not come to the run; that executor sets it, on the worker's loop."""
         self.is_handed_on = False
         """Set by the worker with a stop that does not end the run: the worker stops, or another attempt has
-        the run. Work that is done elsewhere is then left alone."""
+        the run. An executor then leaves work that is done elsewhere alone."""
         self.marks = 0
-        """How often the job has said that it gets on; whoever watches it looks whether this rises."""
+        """How often the job has marked its progress; the watcher looks whether this rises."""
         self.left_output: str | None = None
         """Set by an executor whose work was cut short: what it had written until then."""
         self.trace_context: Mapping[str, str] = {}
@@ -98,7 +98,7 @@ class Run:
 
     @property
     def fence(self) -> Fence:
-        """Larger than that of any earlier attempt: pass it on to whatever must refuse a stale writer."""
+        """Larger than that of any earlier attempt: pass it on to systems that must refuse a stale writer."""
         return self._claim.fence
 
     @property
@@ -124,7 +124,7 @@ class Run:
 
     @property
     def traceparent(self) -> str | None:
-        """The W3C header that makes another system's spans part of this attempt; None where nobody traces."""
+        """The W3C header that makes another system's spans part of this attempt; None without tracing."""
         return self.trace_context.get("traceparent")
 
     @property
@@ -133,10 +133,11 @@ class Run:
         return self._cancelled
 
     def heartbeat(self, progress: float | str | None = None, note: str | None = None) -> None:
-        """Say that the work gets on; the ledger hears of it with the next heartbeat.
+        """Mark progress; the ledger gets it with the next heartbeat.
 
-        `progress` is how far it has come, a share from 0 to 1 or a text; `note` is what it is at. Each stands
-        until another is given. A job with a progress deadline that does not call this for so long is stuck.
+        `progress` is how far the work has come, a share from 0 to 1 or a text; `note` is what it is at. Each
+        stands until another is given. A job with a progress deadline that does not call this for so long
+        counts as stuck.
         """
         said = Said(progress_text(progress), None if note is None else storable(str(note), NOTE_LENGTH_MAX))
         before = self._said or Said()
@@ -146,8 +147,8 @@ class Run:
     def log(self, text: str) -> None:
         """Keep some text in the run's log: `fencepost runs logs KEY` shows it.
 
-        The log is bounded: the first lines and the last are kept. What the job writes with `logging` is kept
-        there too.
+        The log is bounded: the first lines and the last are kept. It also keeps what the job writes with
+        `logging`.
         """
         if self._keep is not None:
             self._keep(str(text))
@@ -156,8 +157,8 @@ class Run:
         """A transaction on the ledger's database, for the job's own tables.
 
         The run is succeeded when the block ends well: what the block wrote and that marker are there
-        together or not at all. What the function does after the block is on its own. With `complete=False`
-        the run goes on; such a transaction is fenced, and commits by itself.
+        together or not at all. The transaction does not cover what the function does after the block. With
+        `complete=False` the run goes on; such a transaction is fenced, and commits by itself.
 
         `async with run.transaction() as tx: await tx.execute(…)` in an async job; in a plain function
         `with run.transaction() as tx: tx.execute(…)`.
@@ -167,7 +168,7 @@ class Run:
     def complete_in(self, connection: object, result: object = None) -> Any:
         """Write the success marker in the caller's own transaction, which the caller then commits.
 
-        `await` it where the connection is of an async driver; over one that blocks it is done when it
+        `await` it where the connection is of an async driver. Over a driver that blocks it is done when it
         returns, and may be awaited all the same. Raises `RunLost` where another attempt has the run.
         """
         return self._reached("complete_in()").complete_in(connection, result)
@@ -181,10 +182,10 @@ class Run:
         return self._reached("once()").once(name, step)
 
     def fingerprint(self, effect: str) -> Any:
-        """Keep with the run what this attempt did, such as "invoice 4711, 99.00 EUR"; whether every attempt
-        of the run, also one before a replay, did the same.
+        """Keep with the run what this attempt did, such as "invoice 4711, 99.00 EUR". Returns whether every
+        attempt of the run, also one before a replay, did the same.
 
-        `await run.fingerprint(…)` in an async job; in a plain function without `await`. Say all effects of
+        `await run.fingerprint(…)` in an async job; in a plain function without `await`. Put all effects of
         the attempt in one text, before `run.transaction()`. `fencepost audit` finds runs whose attempts
         differ.
         """
@@ -200,12 +201,12 @@ class Run:
 
     @property
     def said(self) -> Said | None:
-        """Looked at by the heartbeat: words that the ledger has not heard; they may be none, and are a sign
-        of progress all the same."""
+        """Read by the heartbeat: progress that the ledger has not got. It may be empty, and is a sign of
+        progress all the same."""
         return None if self._said is self._heard else self._said
 
     def was_heard(self, said: Said) -> None:
-        """Called by the heartbeat: the ledger has these words."""
+        """Called by the heartbeat: the ledger has this progress."""
         self._heard = said
 
     def _reached(self, what: str) -> RunContext:

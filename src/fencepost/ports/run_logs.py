@@ -1,14 +1,14 @@
 """The logs of runs: what jobs wrote while they ran, bounded, each attempt's by itself.
 
-The worker decides what is kept (see `services.run_logs`): it numbers chunks, and says with each page which of
-those before it give way. Nothing else is ever rewritten.
+The worker decides what is kept (see `services.run_logs`): it numbers chunks, and says with each page which
+earlier chunks to remove. Nothing else is ever rewritten.
 
 *Whose lines are taken.* A page is taken where the ticket's attempt and fence are still those of the run,
 whether or not the run has ended since: the last lines may come after the end. From a rescue on, the lines of
 the attempt that lost the run are refused.
 
-A page is safe to repeat: a chunk whose number is there stays as it is. The log goes with the run's attempts
-when retention lets them go.
+A page is safe to repeat: a chunk whose number is there stays as it is. Retention removes the log with the
+run's attempts.
 """
 
 from __future__ import annotations
@@ -46,6 +46,6 @@ class RunLogs(Protocol):
         ...
 
     async def read_on(self, spots: Sequence[LogSpot], limit: int) -> Sequence[Sequence[LoggedChunk]]:
-        """What comes after each spot, first to last and at most so many chunks each, with one question for
-        all of them."""
+        """What comes after each spot, first to last and at most `limit` chunks each, with one query for all
+        of them."""
         ...

@@ -6,8 +6,8 @@ and including the boundary belong to the old version, later ones to the new. In 
 - takes the boundary: the store's time, but never earlier than the last version's `in_force_from` and
   `in_force_until`;
 - sets every run of the schedule that is still `planned` with a fire time after the boundary to
-  `withdrawn`, with the reason, except those that an operator holds by name: they stay, as ticks by hand
-  (origin `manual`), and keep their fire time from being planned anew; one whose fire time has passed
+  `withdrawn`, with the reason. Runs that an operator holds by name are spared: they stay, as ticks by hand
+  (origin `manual`), and keep their fire time from being planned anew. A run whose fire time has passed
   belongs to the old version and still runs, also where it is due only later;
 - closes the old version: `in_force_until` = boundary, and the same as `until` of its cursor, whose
   `planned_through` stays; the cursor needs another look only where it has not come to the boundary;
@@ -15,10 +15,10 @@ and including the boundary belong to the old version, later ones to the new. In 
   and which calendars it uses (see `ports.calendars`).
 
 A planner that computed its plan before the edit is refused by the cursor's `until`, so an edit that was
-acknowledged is never followed by a later tick of the old spec. Where no planner was there for a while, what
-the old version still owed up to the boundary is planned when one is back.
+acknowledged is never followed by a later tick of the old spec. Where no planner was there for a while, the
+planner that comes back plans what the old version still owed up to the boundary.
 
-Pause and remove withdraw and close the version in the same way, and spare nothing. Resume writes a new
+Pause and remove withdraw and close the version in the same way, and spare no run. Resume writes a new
 version with the same spec, in force from the boundary: nothing of the pause fires, and the keys that the
 pause withdrew stay withdrawn, because the ticks after it have a version of their own. A paused schedule
 that is edited gets a version that is closed at once (`in_force_until` = `in_force_from`). A removed
@@ -47,7 +47,7 @@ from fencepost.model.schedule import (
 )
 
 Admit: TypeAlias = Callable[[int, int], None]
-"""Told how many schedules there are and how many would be added; raises where those are too many."""
+"""Gets how many schedules there are and how many would be added; raises where those are too many."""
 
 
 class Schedules(Protocol):
@@ -68,18 +68,18 @@ class Schedules(Protocol):
     ) -> Schedule | None:
         """Create a schedule (`expected_version` 0), or edit it where its version is still the expected one.
 
-        Returns the schedule as it is now, or None where the version was another one: somebody else was
-        quicker; read again and decide anew. `expected_version` None means whatever it is. A removed
-        schedule counts as version 0 here although its versions count on, and becomes active. A paused
-        one stays paused. A spec equal to the one in force makes no new version and withdraws nothing.
+        Returns the schedule as it is now, or None where the version was another one: another writer was
+        quicker; read again and decide anew. `expected_version` None accepts any version. A removed schedule
+        counts as version 0 here although its versions count on, and becomes active. A paused one stays
+        paused. A spec equal to the one in force makes no new version and withdraws nothing.
 
         With `code_digest`, what code applied is recorded too: `code_spec`, or else the spec itself, in either
-        case without calendars, whose days are not code's to say.
+        case without calendars, because code does not set their days.
 
-        Before one more schedule is there, `admit` is told how many of the namespace are not removed and how
-        many would be added, in a transaction in which no other adds one; what it raises leaves everything as
-        it was. Where there are many it may be told a larger number first, and is asked again, with the right
-        one, where it refuses that (a `UsageError`).
+        Before the call adds a schedule, it passes `admit` how many of the namespace are not removed and how
+        many would be added, in a transaction in which no other adds one. What `admit` raises leaves
+        everything as it was. Where there are many, `admit` may get a larger number first; if it refuses that
+        (a `UsageError`), it is asked again with the right one.
         """
         ...
 
@@ -93,9 +93,10 @@ class Schedules(Protocol):
         author: Author | None = None,
         admit: Admit | None = None,
     ) -> Sequence[AppliedSchedule | None]:
-        """The same for each of several schedules, in one transaction and a fixed number of statements; what
-        became of each, in their order. No schedule may be in a batch twice. One whose version was another is
-        None, and the others are written. A batch in which nothing is to be changed writes nothing."""
+        """The same for each of several schedules, in one transaction and a fixed number of statements.
+        Returns the outcome of each, in their order. No schedule may be in a batch twice. A schedule whose
+        version was another one is None, and the others are written. A batch that changes nothing writes
+        nothing."""
         ...
 
     async def pause(
@@ -116,7 +117,7 @@ class Schedules(Protocol):
         """Plan again from now on; False where it is not paused. Without `tzdata`, by the last version's.
 
         With `back_s` the new version is in force from that much earlier on, but never from before the last
-        version's end: so much of the pause is planned after all, under the new version's keys."""
+        version's end: that part of the pause is planned after all, under the new version's keys."""
         ...
 
     async def renew(
@@ -131,8 +132,8 @@ class Schedules(Protocol):
     ) -> Schedule | None:
         """Write the next version of an active schedule, also where the spec is the one in force.
 
-        What it withdraws says the reason. What code applied stays as it was. None where the version was
-        another one or the schedule is not active: then nothing changes.
+        The runs that it withdraws carry the reason. What code applied stays as it was. None where the version
+        was another one or the schedule is not active: then nothing changes.
         """
         ...
 
@@ -149,7 +150,7 @@ class Schedules(Protocol):
     async def get_many(
         self, namespace: Namespace, schedule_ids: Sequence[ScheduleId]
     ) -> Mapping[ScheduleId, Schedule]:
-        """Those of these schedules that are there, also when they have been removed."""
+        """The schedules of these ids that are there, also when they have been removed."""
         ...
 
     async def page(self, namespace: Namespace, after: ScheduleId | None, limit: int) -> Sequence[Schedule]:

@@ -1,6 +1,6 @@
-"""Hints that wake a sleeper early. They may be lost, repeated or late; nobody's correctness hangs on one.
+"""Hints that wake a sleeper early. They may be lost, repeated or late; no loop needs one to be correct.
 
-Every loop also wakes by itself (the poll is the net), so a lost hint costs latency and nothing else.
+Every loop also wakes by itself to poll, so a lost hint costs latency and nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Topic(StrEnum):
     CALENDARS = "calendars"
     LEASES = "leases"
     ENDED = "ended"
-    """A run ended that somebody waits for (`Ledger.await_end`)."""
+    """A run ended whose end a caller waits for (`Ledger.await_end`)."""
 
 
 class Signals(Protocol):
@@ -26,8 +26,8 @@ class Signals(Protocol):
 
     @property
     def are_connected(self) -> bool:
-        """Whether the hints of all processes arrive at this moment, as far as can be told, so that a loop
-        with nothing to do may poll less often. Never where other processes are noticed by polling only."""
+        """Whether the hints of all processes arrive at this moment, as far as can be known, so that a loop
+        with nothing to do may poll less often. Always false where only polling sees other processes."""
         ...
 
     async def listen(self, topic: Topic, callback: Callable[[], None]) -> Callable[[], None]:

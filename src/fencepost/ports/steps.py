@@ -1,8 +1,7 @@
 """The steps that a run has recorded: what later attempts need not do again.
 
-A record belongs to the run, not to the attempt: whoever tries the run next, after a failure, a rescue or a
-replay by an operator, finds what was recorded before. It goes with the run's attempts when retention lets
-them go.
+A record belongs to the run, not to the attempt: the next attempt, after a failure, a rescue or a replay by an
+operator, finds what was recorded before. Retention removes the records with the run's attempts.
 
 *Who may record.* Only the attempt that owns the run: its row is locked and the ticket compared in the
 transaction that writes the record. So a record is either there before the run can be taken from the attempt,
@@ -13,8 +12,7 @@ lost is simply made again.
 
 Fingerprints (`core.fingerprints`) are kept here too, under names that no step has.
 
-Results are JSON as text: what was written is what is read. How long, and how many they may be, is for the
-caller to bound.
+Results are JSON as text: what was written is what is read. The caller bounds their number and length.
 """
 
 from __future__ import annotations

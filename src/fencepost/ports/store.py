@@ -47,12 +47,13 @@ class Store(Protocol):
 
     @property
     def caveats(self) -> Sequence[Caveat]:
-        """What its server is set up not to promise; told at the start of a node and by the check-up."""
+        """What the store's server, as it is set up, does not promise; a node logs it at its start, and the
+        check-up shows it."""
         ...
 
     @property
     def rows(self) -> Rows:
-        """What all the rest is made of."""
+        """The rows, of which all other parts are made."""
         ...
 
     @property
@@ -113,7 +114,7 @@ class Store(Protocol):
     def signals(self) -> Signals: ...
 
     async def examine(self) -> Sequence[Caveat]:
-        """What the check-up should know besides `caveats`; to find it may take a while."""
+        """What the check-up should know besides `caveats`; finding it may take a while."""
         ...
 
     async def now(self) -> StoreTime:
@@ -121,5 +122,5 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back connections and threads. Closing twice is fine."""
+        """Release connections and threads. Closing twice is fine."""
         ...

@@ -2,21 +2,20 @@
 
 There are two ways to have them.
 
-*The ledger's transaction* (`begin`): the store opens one for a job's own tables. First the run's row is
-locked and the ticket compared: an attempt that has lost its run is told so (`RunLost`) before it does
-anything. While the row is locked nobody can take the run away, whatever its heartbeat says; what bounds the
-lock is the time for which the transaction may stay idle, after which the database ends it. With `complete`,
-the success marker is the transaction's last write. So the job's writes and the marker are there together or
-not at all.
+*The ledger's transaction* (`begin`): the store opens one for a job's own tables. First it locks the run's row
+and compares the ticket: an attempt that has lost its run gets `RunLost` before it does anything. While the
+row is locked no rescue can take the run away, whatever its heartbeat says. The lock is bounded by the time
+for which the transaction may stay idle; after that the database ends it. With `complete`, the success marker
+is the transaction's last write. So the job's writes and the marker are there together or not at all.
 
-*Somebody's own transaction* (`borrow`): the same store over a connection that the caller opened and
-commits. What is called on the borrowed store happens in the caller's transaction, is seen when the caller
-commits, and leaves nothing when the caller rolls back; wake-ups travel with the commit. A connection that
-commits each statement by itself is refused, because nothing would hold its writes together; so is one of an
-unknown driver. Calls over a driver that blocks never suspend, so they can be driven without an event loop
+*The caller's own transaction* (`borrow`): the same store over a connection that the caller opened and
+commits. Calls to the borrowed store happen in the caller's transaction, are seen when the caller commits, and
+leave nothing when the caller rolls back; wake-ups travel with the commit. A connection that commits each
+statement by itself is refused, because nothing would hold its writes together; so is one of an unknown
+driver. Calls over a driver that blocks never suspend, so they can be driven without an event loop
 (`model.driving.finish_now`).
 
-When a commit's answer is lost, whether it happened is unknown, and nobody needs to know: the attempt
+When a commit's answer is lost, it is unknown whether the commit happened, and that does no harm: the attempt
 reports as failed, and a report for an attempt that has reported already changes nothing.
 """
 
@@ -46,7 +45,8 @@ class JobTransaction(Protocol):
 
     @property
     def connection(self) -> Any:
-        """The driver's own connection, for what is not here. Its commit and rollback are not the caller's."""
+        """The driver's own connection, for calls that are not here. The caller must not commit or roll
+        back."""
         ...
 
     async def execute(self, statement: str, parameters: Parameters = ()) -> int:
@@ -70,7 +70,7 @@ class JobTransaction(Protocol):
         ...
 
     def abort(self) -> None:
-        """Break it off where it stands; nothing of it is kept. Called by the worker."""
+        """Break the transaction off; nothing of it is kept. Called by the worker."""
         ...
 
 
@@ -105,7 +105,7 @@ would wait for the block, and the block for them."""
 
 
 class BorrowedStore(Protocol):
-    """The parts of a store that can be used in somebody else's transaction."""
+    """The parts of a store that can be used in the caller's own transaction."""
 
     @property
     def jobs(self) -> Jobs: ...
@@ -129,14 +129,14 @@ class BorrowedStore(Protocol):
     async def complete(
         self, ticket: Ticket, output: str | None = None, *, idle_max_s: float | None = None
     ) -> None:
-        """Write the success marker of an attempt; `RunLost` where the run is not its own any more. Where the
-        database can, the caller's transaction is then kept from committing, and one that stays idle for so
-        long, with the run's row locked, is ended."""
+        """Write the success marker of an attempt; `RunLost` where the attempt no longer owns the run. Where
+        the database can, it then keeps the caller's transaction from committing. It ends a transaction that
+        stays idle for too long with the run's row locked."""
         ...
 
 
 class Transactions(Protocol):
-    """The store's transactions for others."""
+    """The store's transactions for jobs and callers."""
 
     def begin(
         self, ticket: Ticket, *, complete: bool, idle_max_s: float
@@ -148,7 +148,7 @@ class Transactions(Protocol):
         ...
 
     async def borrow(self, connection: object) -> BorrowedStore:
-        """The store over somebody's own connection; `UnfitConnection` where it cannot carry writes."""
+        """The store over the caller's own connection; `UnfitConnection` where it cannot carry writes."""
         ...
 
     def is_awaited(self, connection: object) -> bool:
@@ -157,7 +157,7 @@ class Transactions(Protocol):
 
 
 class NoTransactions:
-    """Of a store without tables of others: each verb is refused with one line that says what to do
+    """For a store without tables of others: each call is refused with one line that says what to do
     instead."""
 
     def __init__(self, refusal: str) -> None:

@@ -1,12 +1,12 @@
 """What boards, lists and live streams read of the ledger, each in one snapshot.
 
-`news` is what keeps many open pages cheap: one reader asks for all of them. It asks "what began, failed or
-ended since then?" by the store's time, and **the order of times is not the order of commits**: a run that
-ended at 12:00:00.1 may become visible after one that ended at 12:00:02. Whoever follows the news must
-therefore ask with an overlap, for some seconds more than since the last answer, and drop what it has told
-already, by (run key, fence, state). What a transaction took longer to commit than the overlap is told by the
-next full look and by nothing else: news is for eyes, never for decisions. Becoming due, being planned,
-held or replayed are no news of a run; they show in the standings.
+`news` keeps many open pages cheap: one reader asks for all of them. It asks "what began, failed or ended
+since then?" by the store's time, and **the order of times is not the order of commits**: a run that ended at
+12:00:00.1 may become visible after one that ended at 12:00:02. A reader of the news must therefore ask with
+an overlap, for some seconds more than since the last answer, and drop what it has told already, by (run key,
+fence, state). A change whose transaction took longer to commit than the overlap is seen only by the next full
+reading: news is for display, never for decisions. Becoming due, being planned, held or replayed are no news
+of a run; they show in the standings.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from fencepost.model.views import Attention, News, RunMark, ScheduleOutcomes, Tr
 
 
 class LedgerViews(Protocol):
-    """The watchers' side of the ledger."""
+    """What people who watch the ledger read."""
 
     async def strips(
         self, namespace: Namespace, schedule_ids: Sequence[ScheduleId], each: int
     ) -> Mapping[ScheduleId, Sequence[RunMark]]:
-        """The last runs of these schedules whose fire time has come, so many of each, as shown, oldest first
-        by fire time and key. A schedule without any is not there."""
+        """The last runs of each of these schedules whose fire time has come, up to the given number, as
+        shown, oldest first by fire time and key. A schedule without any is left out."""
         ...
 
     async def outcomes(
@@ -47,24 +47,24 @@ class LedgerViews(Protocol):
         ...
 
     async def traffic(self, namespace: Namespace, since_s: float, bucket_s: int) -> Sequence[TrafficBucket]:
-        """The runs whose fire time lies in the last so many seconds, as shown, in buckets that are counted
-        from 1970. The first bucket is whole; one in which nothing fired is there and empty."""
+        """The runs whose fire time lies in the last `since_s` seconds, as shown, in buckets that are counted
+        from 1970. The first bucket is whole; a bucket in which nothing fired is there and empty."""
         ...
 
     async def tally_by_job(
         self, namespace: Namespace, since_s: float
     ) -> Mapping[JobName, Mapping[RunState, int]]:
-        """What `tally` says, for each job by itself."""
+        """The answer of `tally`, for each job by itself."""
         ...
 
     async def overdue(self, namespace: Namespace, since_s: float, late_s: float) -> int:
-        """How many runs whose fire time lies in the last so many seconds have been due for longer than
-        `late_s` and could be taken: nobody has begun this attempt, nothing holds them, and neither everything
-        nor their queue is frozen."""
+        """How many runs whose fire time lies in the last `since_s` seconds have been due for longer than
+        `late_s` and could be taken: no worker has begun this attempt, nothing holds them, and neither
+        everything nor their queue is frozen."""
         ...
 
     async def attention(self, namespace: Namespace, most: int) -> Attention:
-        """What waits for a person, each counted up to so many."""
+        """What waits for a person, each counted up to `most`."""
         ...
 
     async def news(self, since: StoreTime, limit: int, namespaces: Sequence[Namespace]) -> News:
