@@ -11,7 +11,7 @@ from fencepost.model.tables import (
     GATES_CLOSED,
     RUNS_BY_SCHEDULE,
     RUNS_DEAD,
-    RUNS_HELD_BY_SOMEBODY,
+    RUNS_HELD_BACK,
     RUNS_LINED,
 )
 from fencepost.stores.postgres import schedules
@@ -203,7 +203,7 @@ async def test_no_page_walks_what_waits_for_nobody(connection: Any, analysed: bo
     await connection.execute(OPENED_GATES)
     if analysed:
         await connection.execute("ANALYZE")
-    for index in (RUNS_DEAD, RUNS_HELD_BY_SOMEBODY, GATES_CLOSED):
+    for index in (RUNS_DEAD, RUNS_HELD_BACK, GATES_CLOSED):
         counted = count_each(shape_of(index("default"))), ([0], ["default"], 10_000)
         assert await rows_walked(connection, *counted) <= 5 * DUE
 

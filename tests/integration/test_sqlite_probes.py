@@ -16,7 +16,7 @@ from fencepost.model.tables import (
     RUNS_BY_SCHEDULE,
     RUNS_DUE_DIRECT,
     RUNS_DUE_TICKS,
-    RUNS_HELD_BY_SOMEBODY,
+    RUNS_HELD_BACK,
     RUNS_LIMITED,
     RUNS_LINED,
 )
@@ -105,7 +105,7 @@ def found(shape: Shape) -> str:
             "SEARCH runs USING INDEX runs_lined (namespace=? AND job=? AND queue=?)",
         ),
         (
-            counted(RUNS_HELD_BY_SOMEBODY),
+            counted(RUNS_HELD_BACK),
             "SEARCH runs USING INDEX runs_held_by_somebody (namespace=?)",
         ),
         (counted(GATES_CLOSED), "SEARCH gates USING INDEX gates_closed (namespace=?)"),

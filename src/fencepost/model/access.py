@@ -1,9 +1,9 @@
-"""Who may come in: roles, principals, and what the store keeps of credentials.
+"""Credentials: roles, principals, and what the store keeps of credentials.
 
 A credential looks like `fp_<id>_<random>`. The id says which one it is, and may be shown and logged; its
-first letter says what it is: a token (`t`), a session (`s`) or a sign-in link (`l`). The rest is 256 bits of
-chance, and whoever has them has the credential. The store keeps a digest of the whole, from which nobody gets
-back. There is no other secret: no passwords, and none that is there from the beginning.
+first letter says what it is: a token (`t`), a session (`s`) or a sign-in link (`l`). The rest is 256 random
+bits; a client that has them has the credential. The store keeps a digest of the whole, from which the
+credential cannot be computed. There are no other secrets: no passwords, and no default credentials.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CREDENTIAL = re.compile(r"fp_([tsl][0-9a-f]{16})_([0-9a-f]{64})")
 
 
 class Role(StrEnum):
-    """What a credential may do. A worker may claim runs and report on those; it may not look at anything. An
+    """What a credential may do. A worker may claim runs and report on those; it may not read anything. An
     operator may do what a worker and a viewer may, an admin everything."""
 
     WORKER = "worker"
@@ -41,7 +41,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def covers(self, needed: Role) -> bool:
-        """Whether this is enough where that is asked for."""
+        """Whether this role is enough where `needed` is asked for."""
         if self in (Role.WORKER, Role.VIEWER):
             return self is needed
         ranks = list(Role)
@@ -49,7 +49,7 @@ class Role(StrEnum):
 
 
 class Came(StrEnum):
-    """By what somebody was recognised."""
+    """How a principal was recognised."""
 
     TOKEN = "token"
     SESSION = "session"
@@ -60,7 +60,7 @@ class Came(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who was let in; `credential_id` is what is looked up to see whether they still may stay."""
+    """An authenticated caller; `credential_id` is looked up to see whether the credential is still good."""
 
     name: str
     role: Role
@@ -68,7 +68,7 @@ class Principal:
     came: Came
     credential_id: str
     rests_on: str | None = field(default=None, repr=False)
-    """What the links that they make end with: a token, or the mark of the setting; None: nothing."""
+    """What the caller's links end with: a token, or the mark of the setting; None: nothing."""
 
     @property
     def has_browser(self) -> bool:
@@ -77,12 +77,12 @@ class Principal:
 
     @property
     def asker(self) -> str:
-        """Whose share of a server they use: all sessions that one token opened have one together."""
+        """Whose share of a server the caller uses: all sessions that one token opened share one."""
         return self.rests_on or self.credential_id
 
     @property
     def audit_id(self) -> str:
-        """The credential that the audit log names: of a session the token, or the setting, that it rests on,
+        """The credential that the audit log names: for a session the token, or the setting, that it rests on,
         and the session itself where it rests on nothing."""
         return accountable(self.credential_id, self.rests_on)
 
@@ -96,7 +96,7 @@ class CredentialKind(StrEnum):
 
 
 class Credential:
-    """A whole credential, in the hands of whoever made it or was shown it. It does not show itself."""
+    """A whole credential, as its maker or the server has it. Its `repr` does not show it."""
 
     __slots__ = ("_text", "credential_id")
 
@@ -110,15 +110,15 @@ class Credential:
 
     @property
     def digest(self) -> str:
-        """What is kept of it."""
+        """The digest that the store keeps."""
         return digest_of(self._text)
 
     def fits(self, digest: str) -> bool:
-        """Whether it is the one that the digest is of, compared in constant time."""
+        """Whether the digest is of this credential, compared in constant time."""
         return hmac.compare_digest(self.digest, digest)
 
     def derived(self, purpose: str) -> str:
-        """Another secret, which whoever has this one can make and nobody else."""
+        """Another secret, which can be computed only from this one."""
         return hmac.new(self._text.encode(), purpose.encode(), hashlib.sha256).hexdigest()
 
     def reveal(self) -> str:
@@ -133,7 +133,7 @@ class Credential:
 
 
 def mint(kind: CredentialKind, dice: Callable[[int], bytes]) -> Credential:
-    """A new credential; `dice` gives so many bytes that nobody can guess."""
+    """A new credential; `dice` returns that number of bytes that cannot be guessed."""
     credential_id = f"{kind}{dice(ID_BYTES).hex()}"
     return Credential(credential_id, f"fp_{credential_id}_{dice(RANDOM_BYTES).hex()}")
 
@@ -145,7 +145,7 @@ def read_credential(text: str) -> Credential | None:
 
 
 def is_token_id(rests_on: str | None) -> TypeGuard[str]:
-    """Whether what a link or a session rests on is a token, and so in the store's own keeping."""
+    """Whether a link or a session rests on a token, which the store itself keeps."""
     return rests_on is not None and rests_on.startswith(CredentialKind.TOKEN)
 
 
@@ -157,13 +157,13 @@ def accountable(credential_id: str, rests_on: str | None) -> str:
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a secret."""
+    """The digest that the store keeps of a secret."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token to be written down; without `lasts_s` it does not expire."""
+    """A token to be written; without `lasts_s` it does not expire."""
 
     token_id: str
     digest: str = field(repr=False)
@@ -175,7 +175,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """A token, without what would let anybody in. `number` rises with each that is made."""
+    """A token without its secret. `number` rises with each token that is made."""
 
     number: int
     token_id: str
@@ -186,15 +186,15 @@ class TokenRecord:
     created_by: str
     expires_at: StoreTime | None = None
     last_used_at: StoreTime | None = None
-    """As of about a minute."""
+    """Correct to about a minute."""
     revoked_at: StoreTime | None = None
     rotated_from: str | None = None
-    """The token in whose place this one came."""
+    """The token that this one replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A session to be opened; `opened_with` is the id of what was shown for it."""
+    """A session to be opened; `opened_with` is the id of the credential that was shown for it."""
 
     session_id: str
     digest: str = field(repr=False)
@@ -207,7 +207,7 @@ class NewSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """Somebody who signed in with a browser."""
+    """A sign-in with a browser."""
 
     number: int
     session_id: str
@@ -217,7 +217,7 @@ class SessionRecord:
     created_at: StoreTime
     expires_at: StoreTime
     last_used_at: StoreTime
-    """As of about a minute."""
+    """Correct to about a minute."""
     opened_with: str
     """The id of the token, or of the link, that was shown for it."""
     ended_at: StoreTime | None = None
@@ -227,7 +227,7 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewLink:
-    """A sign-in link to be written down."""
+    """A sign-in link to be written."""
 
     link_id: str
     digest: str = field(repr=False)
@@ -240,7 +240,7 @@ class NewLink:
 
 @dataclass(frozen=True, slots=True)
 class SignInLink:
-    """A way in that can be used once; `session_id` is what became of it."""
+    """A sign-in link that can be used once; `session_id` is the session that it became."""
 
     link_id: str
     name: str
@@ -259,7 +259,7 @@ R = TypeVar("R", TokenRecord, SessionRecord, SignInLink)
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[R]):
-    """What the store has under an id, and its time when it looked."""
+    """What the store has under an id, and the store's time of the lookup."""
 
     record: R
     digest: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""The URL of a server: who, where, and what else was said, with the password kept out of sight."""
+"""The URL of a server, in its parts, with the password kept out of sight."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECRET_USER = re.compile(r"^((?:nats|tls)://)[^:@]+@")
 UNREADABLE = (
     "a host or a port cannot be read; write special characters of a password as %40, %23, %2F and so on"
 )
-"""What is said instead of the parser's own words, which may quote a piece of the password."""
+"""This replaces the parser's own message, which may quote a piece of the password."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,21 @@ class Address:
     parameters: Mapping[str, str]
     shown: str
     what: str = "leases"
-    """What is kept there."""
+    """What the server keeps."""
 
     def refuse(self, complaint: str) -> InvalidSettings:
         """An error about this address, for the caller to raise."""
         return InvalidSettings(f"{self.what} {quoted(self.shown)}: {complaint}")
 
     def only(self, *known: str) -> None:
-        """Refuse parameters that nobody knows, and name those that are known."""
+        """Refuse parameters that are not known, and name those that are."""
         for name in self.parameters:
             if name not in known:
                 raise self.refuse(f"unknown parameter {quoted(name)}; known: {', '.join(sorted(known))}")
 
 
 def parse_address(url: str, port: int, what: str = "leases") -> Address:
-    """The parts of a URL that names one server or several; `port` is for those that name none."""
+    """The parts of a URL that names one server or several; servers without a port get `port`."""
     shown = mask(url)
     try:
         parts = urlsplit(url)

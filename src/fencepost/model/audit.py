@@ -19,18 +19,18 @@ class Author:
     name: str
     source: str
     reason: str | None = None
-    """Why, in their own words."""
+    """Why, in the author's own words."""
     credential: str | None = None
-    """What proves who it was: the id of a token or a session, `FENCEPOST_TOKEN`, or `os:anna` for the
+    """The proof of identity: the id of a token or a session, `FENCEPOST_TOKEN`, or `os:anna` for the
     operating system's user at the store. The name is only a label. None: Fencepost itself or a program."""
 
 
 HOUSE = Author("fencepost", "itself")
-"""Whatever nobody asked for: a gate that closed, zone rules that changed."""
+"""The author of what Fencepost does by itself: a gate that closed, zone rules that changed."""
 
 
 class Action(StrEnum):
-    """What can be done; the subject is a schedule, a run, a calendar, a backfill, a node, the id of a
+    """What can be done. The subject is a schedule, a run, a calendar, a backfill, a node, the id of a
     credential, or everything."""
 
     SCHEDULE_PUT = "schedule.put"

@@ -1,4 +1,4 @@
-"""A backfill: a range of fire times that somebody asked to have run after the fact."""
+"""A backfill: a range of fire times that an operator asked to run after the fact."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FillMode(StrEnum):
 
 
 def runs_again(mode: FillMode, state: RunState) -> bool:
-    """Whether a run in that state is sent on its way again."""
+    """Whether a run in that state is replayed."""
     match mode:
         case FillMode.MISSING:
             return False
@@ -55,7 +55,7 @@ class FillTick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewBackfill:
-    """What was asked for: the fire times in (since, until], so many at once, one every so often."""
+    """The request: the fire times in (since, until], `at_once_max` of them at a time, one every `every_s`."""
 
     schedule_id: ScheduleId
     since: datetime
@@ -80,11 +80,11 @@ class Backfill:
 
     @property
     def waiting(self) -> int:
-        """How many of its runs nobody has begun."""
+        """How many of its runs no worker has begun."""
         return self.runs.get(RunState.PLANNED, 0) + self.runs.get(RunState.READY, 0)
 
     @property
     def over(self) -> bool:
-        """Whether nothing of it is still to come."""
+        """Whether it has no run still to come."""
         running = self.runs.get(RunState.RUNNING, 0)
         return self.state is not BackfillState.ACTIVE and not self.waiting and not running

@@ -1,4 +1,4 @@
-"""Business calendars as a store keeps them, and who has been written with which of their revisions."""
+"""Business calendars as a store keeps them, and which schedules were written with which revision."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Behind(NamedTuple):
 
 
 def calendar_revisions(spec: ScheduleSpec) -> dict[str, int]:
-    """The revision of each calendar that a spec was written with; one without never was in a store."""
+    """The revision of each calendar that a spec was written with; a calendar without one was never in a
+    store."""
     revisions = {name: form.get("revision") for name, form in spec.calendars.items()}
     return {name: revision for name, revision in sorted(revisions.items()) if type(revision) is int}

@@ -1,4 +1,4 @@
-"""What a server is set up not to promise."""
+"""What a server, as it is set up, does not promise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fencepost.model.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """What it is, in a sentence for people, and what to do about it."""
+    """The caveat, in a sentence for people, and what to do about it."""
 
     what: str
     remedy: str

@@ -1,6 +1,6 @@
-"""What follows what: a run's predecessors, its successors, and the keys by which each successor exists once.
+"""Chains: a run's predecessors, its successors, and the keys by which each successor exists once.
 
-Everything that comes of one run shares its *root*: the key of the tick, or of the run by hand, at the head of
+All runs that come of one run share its *root*: the key of the tick, or of the run by hand, at the head of
 the chain. So a job has one run for each root, however often a predecessor ends.
 """
 
@@ -17,8 +17,8 @@ from fencepost.model.json import JsonObject
 from fencepost.model.run import Predecessor, RunState
 
 AFTER, JOIN = "after", "join"
-"""What stands behind the job in the key of a successor: one of a chain, or of a join. Neither is a time, as
-in the key of a tick, and a key by hand has one # only."""
+"""The word after the job in the key of a successor: of a chain, or of a join. Neither is a time, as in the
+key of a tick, and a key by hand has only one #."""
 ROOT_BYTES_MAX = 1_000
 RUN_KEY_LENGTH_MAX = NAME_LENGTH_MAX + len(f"#{AFTER}#") + ROOT_BYTES_MAX
 
@@ -29,7 +29,7 @@ def predecessors_to_json(after: Iterable[Predecessor]) -> list[JsonObject]:
 
 
 def predecessors_from_json(said: Iterable[Mapping[str, Any]]) -> tuple[Predecessor, ...]:
-    """The same again; what is left out was not said."""
+    """The inverse; a missing field takes its default."""
     return tuple(Predecessor(**{**one, "state": RunState(one["state"])}) for one in said)
 
 
@@ -57,7 +57,7 @@ def root_of(run_key: str, *, is_tick: bool) -> str:
 
 
 def is_successor(run_key: str) -> bool:
-    """Whether the key, which is no tick's, is that of a run which others' ends enqueued."""
+    """Whether the key, which is not a tick's, is that of a run that predecessors enqueued at their ends."""
     return run_key.split("#")[1:2] in ([AFTER], [JOIN]) and run_key.count("#") > 1
 
 
@@ -70,8 +70,8 @@ def occasion_of(root: str) -> str:
 
 
 def successor_key(job: JobName, root: str, *, joins: bool) -> RunKey:
-    """The key of the one run of a job that comes of this root."""
+    """The key of the one run of a job that has this root."""
     kind, rest = (JOIN, occasion_of(root)) if joins else (AFTER, root)
-    # An index of a database bounds its entries; a digest tells roots apart as well.
+    # A database index bounds the length of its entries; a digest tells roots apart as well.
     full = rest.encode("utf-8", "surrogatepass")
     return RunKey(f"{job}#{kind}#{rest if len(full) <= ROOT_BYTES_MAX else sha256(full).hexdigest()}")

@@ -39,7 +39,7 @@ class ClaimRequest:
     """What one worker can take on: which queues and jobs of its namespace, how long without a heartbeat.
 
     `lane_limits` say in which order the lanes are walked and how far; without any, every lane of the queues
-    is, by priority."""
+    is walked, by priority."""
 
     worker: NodeId
     queues: tuple[Queue, ...]
@@ -67,9 +67,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What waits for a worker: the head of each lane that has something due, by kind. A *direct* run needs no
-    verdict (enqueued by hand, or a retry); a *tick* is a scheduled run that nobody has started yet; a
-    *lined* run stands in the line of a job with limits. `next_due_at` is the first of the future."""
+    """What waits for a worker: the head of each lane that has due runs, by kind. A *direct* run needs no
+    verdict (enqueued by hand, or a retry). A *tick* is a scheduled run that no worker has started yet. A
+    *lined* run is in the limit queue of its job. `next_due_at` is the first run of the future."""
 
     now: StoreTime
     directs: tuple[Head, ...]
@@ -93,17 +93,17 @@ class Outlook:
 
 
 def nothing_due(now: StoreTime) -> Outlook:
-    """Where everything is frozen."""
+    """The outlook where everything is frozen."""
     return Outlook(now, (), (), (), None)
 
 
 @dataclass(frozen=True, slots=True)
 class DueTick:
-    """A due tick with the policy of the version that planned it. It is late by how long it has been due.
+    """A due tick with the policy of the version that planned it. Its lateness is how long it has been due.
 
-    `origin` says how it came to be judged: a *live* tick is judged for lateness, one that was admitted to
-    catch-up, is filled in or replayed is not judged for it again. `at_once_max` is how many of its origin its
-    schedule may have unfinished at a time. One that is `parked` waits for its turn already.
+    `origin` says how it came to be judged: a *live* tick is judged for lateness; a tick that was admitted to
+    catch-up, is filled in or replayed is not judged for it again. `at_once_max` is how many runs of its
+    origin its schedule may have unfinished at a time. A `parked` tick waits for its turn already.
     """
 
     run_key: RunKey
@@ -137,8 +137,8 @@ class StartedRun:
 
 @dataclass(frozen=True, slots=True)
 class GateFacts:
-    """What is known of catch-up: `waiting` are its ticks that nobody started and that came after the gate was
-    last opened; `failed` says of its runs that ended since then whether they failed, the last one first.
+    """What is known of catch-up. `waiting` are its ticks that no worker started and that came after the gate
+    was last opened. `failed` says of its runs that ended since then whether they failed, the last one first.
     Neither is looked up where the gate is closed or no catch-up tick is due (`GateQuestion`)."""
 
     closed: bool = False
@@ -155,9 +155,9 @@ class ScheduleFacts:
     that an operator, a freeze or the gate holds are not among them.
 
     `unfinished` are runs that were started and have not ended (running, or waiting for a retry), by fire
-    time; `finished` are the started runs that ended after the first of the due live ticks became due, the
-    latest end first, `FINISHED_KEPT` of them at most. What a tick stood behind ended last before its turn
-    came, so the few are enough however long the line was.
+    time. `finished` are the started runs that ended after the first of the due live ticks became due, the
+    latest end first, at most `FINISHED_KEPT` of them. The run that a tick stood behind ended last before its
+    turn came, so these few are enough however many ticks wait.
 
     `unplanned` is the newest fire time that has passed, that the planners have not written yet, and that a
     cursor knows, of the `VERSIONS_SEEN` newest versions: they were away for longer than their horizon. A
@@ -187,9 +187,9 @@ def parked_max(room: int, schedules: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GateQuestion:
-    """How far a store looks for `GateFacts`: as far as any due tick's gate can tell a difference.
+    """How far a store looks for `GateFacts`: as far as it can make a difference to any due tick's gate.
 
-    Ticks that wait are counted only where one of them is new. All others were counted when they were new, and
+    Waiting ticks are counted only where one of them is new. All others were counted when they were new, and
     are fewer since; to count them again for every run would cost more than the run."""
 
     waiting_max: int
@@ -226,8 +226,8 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """The tick is late and still runs: it becomes a catch-up run, below live work, held where the gate is
-    closed. With a reason to wait it is parked by the same write."""
+    """The tick is late and still runs: it becomes a catch-up run, below live work, and is held where the gate
+    is closed. With a reason to wait, the same write parks it."""
 
     run_key: RunKey
     held: bool = False

@@ -2,7 +2,7 @@
 
 Store time is read from the store, is one for all nodes, and decides what is due and which lease has
 expired. Monotonic time belongs to one process and decides how long it may trust what it holds. A
-comparison across the two, or with another node's wall clock, is a bug that the types make visible.
+comparison across the two, or with another node's wall clock, is a bug that the types show.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def schedule_to_json(spec: ScheduleSpec) -> JsonObject:
-    """The stable form of a schedule's spec; what came later is there only where it says something."""
+    """The stable form of a schedule's spec; later fields appear only where they are set."""
     form: JsonObject = {
         "v": FORMAT,
         "job": spec.job,
@@ -66,7 +66,7 @@ def schedule_from_json(data: dict[str, Any]) -> ScheduleSpec:
 
 
 def job_to_json(spec: JobSpec) -> JsonObject:
-    """The stable form of a job's spec; what came later is there only where it says something."""
+    """The stable form of a job's spec; later fields appear only where they are set."""
     form: JsonObject = {
         "v": FORMAT,
         "name": spec.name,
@@ -145,7 +145,7 @@ def job_from_text(text: str) -> JobSpec:
 
 
 def target_to_json(target: Target) -> JsonObject:
-    """The stable form of a target; only what it says."""
+    """The stable form of a target; only the fields that are set."""
     said: JsonObject = {
         "events": [str(one) for one in target.events],
         "jobs": list(target.jobs),
@@ -248,7 +248,7 @@ def _retry_from_json(data: dict[str, Any]) -> Retry:
 
 
 def _backoff_word(retry: Retry) -> str:
-    """A function stays where it is defined."""
+    """A backoff function is not written: it stays in the code that defines it."""
     return str(retry.backoff if isinstance(retry.backoff, Backoff) else Backoff.FUNCTION)
 
 

@@ -1,10 +1,10 @@
 """`dataclass(frozen=True)` as the standard library has it, with slots or without, in a tenth of the time.
 
-The standard one compiles six functions for each class, which was a third of the time of every command, and
-sets every field of a frozen instance by a call, which a worker pays for each run. Here only `__init__` is
-compiled, when the first instance is made, and it assigns; comparing, hashing and showing are the same few
-functions for all classes. The type checker sees the standard decorator and refuses an assignment to a field;
-the running program does not. Values that users make and keep, as triggers, are standard dataclasses.
+The standard decorator compiles six functions for each class, which was a third of the time of every command.
+It also sets every field of a frozen instance by a call, which a worker pays for each run. This one compiles
+only `__init__`, when the first instance is made, and that assigns. Comparing, hashing and showing are the
+same few functions for all classes. The type checker sees the standard decorator and refuses an assignment to
+a field; the running program does not. Values that users make and keep, as triggers, are standard dataclasses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls: type | None = None, /, **terms: bool) -> Any:
-        """Only values, which are frozen, are made in the short way."""
+        """Only frozen values are made in the short way."""
         short = terms in ({"frozen": True}, {"frozen": True, "slots": True})
         make = partial(_made, "slots" in terms) if short else dataclasses.dataclass(**terms)
         return make if cls is None else make(cls)
@@ -38,7 +38,7 @@ class _Init:
 
 
 def _compiled_init(cls: Any) -> Any:
-    """That of a standard class with the same fields."""
+    """The `__init__` of a standard class with the same fields."""
     fields = [(one.name, one.type, one) for one in dataclasses.fields(cls)]
     after = {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
     twin: Any = dataclasses.make_dataclass(cls.__name__, fields, namespace=after, eq=False, repr=False)

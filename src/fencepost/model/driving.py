@@ -10,7 +10,7 @@ U = TypeVar("U")
 
 
 def finish_now(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that only calls what blocks, and so never suspends."""
+    """The result of a coroutine that only makes blocking calls, and so never suspends."""
     try:
         work.send(None)
     except StopIteration as ended:
@@ -21,7 +21,7 @@ def finish_now(work: Coroutine[Any, Any, T]) -> T:
 
 
 class Finished(Coroutine[Any, Any, T]):
-    """What is done already, for whoever awaits it, now, later or never."""
+    """The result of work that is done already; it may be awaited now, later or never."""
 
     def __init__(self, result: T) -> None:
         self.result = result
@@ -41,7 +41,7 @@ class Finished(Coroutine[Any, Any, T]):
 
 
 def then(work: Coroutine[Any, Any, T], make: Callable[[T], U]) -> Coroutine[Any, Any, U]:
-    """What is made of the result; done already where the work is."""
+    """The result, passed through `make`; done already where the work is."""
     return Finished(make(work.result)) if isinstance(work, Finished) else _then(work, make)
 
 

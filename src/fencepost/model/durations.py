@@ -68,8 +68,8 @@ def format_duration(duration: timedelta) -> str:
 
 
 def meant_duration(text: str) -> str | None:
-    """What a length of time in other words, such as `7days` or `1 hour`, should be written as; None where it
-    is nothing of the kind."""
+    """How a length of time in other words, such as `7days` or `1 hour`, should be written; None where the
+    text is none."""
     if len(text) > DURATION_LENGTH_MAX or not _WORDED.fullmatch(text):
         return None
     # A large M may be a month.

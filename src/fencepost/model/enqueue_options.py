@@ -1,4 +1,4 @@
-"""What one call says of its runs beside the payload."""
+"""The options of one enqueue call beside the payload."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fencepost.model.job import PRIORITIES
 
 @dataclass(frozen=True, slots=True)
 class EnqueueOptions:
-    """What one call says of its runs beside the payload; what is None is as the job says.
+    """The options of one enqueue call beside the payload; the job decides those that are None.
 
     With a `key` a second call of the same key changes nothing. A run is due at once, `at` a time, or after a
-    `delay` by the store's clock. With `unique` one of this job and payload is enough while it is "queued" or
-    "unfinished", or within a period; with `expires` a run ends as missed unless it has begun by then (guide:
-    runs by hand). With a `connection` it is written in the caller's own transaction.
+    `delay` by the store's clock. With `unique` there is only one run of this job and payload while it is
+    "queued" or "unfinished", or within a period. With `expires` a run ends as missed unless it has begun by
+    then (guide: runs by hand). With a `connection` it is written in the caller's own transaction.
     """
 
     key: str | None = None
@@ -32,7 +32,7 @@ class EnqueueOptions:
     connection: object = None
 
     def checked(self) -> EnqueueOptions:
-        """The same, or a refusal. A key and a time are looked at where the run is made."""
+        """The same options, or a refusal. The key and the time are checked where the run is made."""
         if self.at is not None and self.delay is not None:
             raise UsageError("options: at and delay are two ways to say one thing; leave one out")
         if self.delay is not None:

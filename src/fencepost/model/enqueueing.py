@@ -1,4 +1,4 @@
-"""What a caller may say of a run that it enqueues: that only one like it is wanted, and until when."""
+"""Options of a run by hand: that there is only one like it, and until when it may begin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UniqueWhile(StrEnum):
 @dataclass(frozen=True, init=False)
 class Unique:
     """One run of a job and a name at a time: while it is queued, while it is unfinished, or within a period
-    after it was enqueued. Without a name of the caller's it is that of the payload."""
+    after it was enqueued. Without a name from the caller the payload is the name."""
 
     by: UniqueWhile | timedelta
     name: str | None
@@ -50,7 +50,7 @@ class Unique:
         return self.by if isinstance(self.by, timedelta) else timedelta()
 
     def name_for(self, payload: JsonObject) -> str:
-        """The name that stands in the ledger; a caller's never meets that of a payload."""
+        """The name as the ledger keeps it; a caller's name never equals that of a payload."""
         return f"payload:{_digest(payload)}" if self.name is None else f"name:{self.name}"
 
 
@@ -60,15 +60,14 @@ Expires: TypeAlias = datetime | Duration | None
 
 
 class Entered(NamedTuple):
-    """What became of a run that was to be enqueued: the key of the run that is there for it, and whether it
-    is new."""
+    """The outcome of an enqueue: the key of the run that is there for it, and whether that run is new."""
 
     run_key: RunKey
     is_new: bool
 
 
 def parse_unique(value: UniqueLike) -> Unique | None:
-    """What a caller said of uniqueness, or a refusal that lists what there is."""
+    """A caller's `unique`, or a refusal that lists the choices."""
     if value is None or isinstance(value, Unique):
         return value
     return Unique(value)

@@ -1,4 +1,4 @@
-"""An error as text. User code may raise what cannot even say what it is."""
+"""An error as text. User code may raise an error that cannot even be shown as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THEIRS = f"{PACKAGE}demo"
 
 
 def words_of(error: BaseException) -> str:
-    """The class and what the error says, on as many lines as it likes."""
+    """The class and the text of the error, on any number of lines."""
     name = type(error).__name__
     try:
         said = str(error)
@@ -27,7 +27,7 @@ def words_of(error: BaseException) -> str:
 
 
 def brief(error: BaseException) -> str:
-    """The first line of what an error of a driver says, or its name where it says nothing."""
+    """The first line of a driver's error, or its name where it has no text."""
     lines = str(error).strip().splitlines()
     if lines:
         return lines[0].rstrip(".")
@@ -35,8 +35,9 @@ def brief(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The way of the error through the user's code, without our frames and those of the event loop. Where
-    nothing is left without them, they are told; a failure that our own kinds of work raise has no way."""
+    """The traceback of the error through the user's code, without our frames and those of the event loop.
+    Where only such frames are left, they are kept. A failure that our own kinds of work raise has no
+    traceback."""
     try:
         told = traceback.TracebackException.from_exception(error)
         if _is_meant(error) and all(_is_ours(frame.filename) for frame in told.stack):
@@ -48,13 +49,13 @@ def traceback_of(error: BaseException) -> str:
 
 
 def _is_meant(error: BaseException) -> bool:
-    """Whether it says all that there is to say, with no other error behind it."""
+    """Whether the error says everything itself, with no other error behind it."""
     alone = error.__cause__ is None and (error.__suppress_context__ or error.__context__ is None)
     return alone and isinstance(error, RunFailure)
 
 
 def _shorten(told: traceback.TracebackException) -> None:
-    """Leave the frames out that are ours, also of the errors behind it and within it."""
+    """Leave out the frames that are ours, also those of the errors behind it and within it."""
     asked: list[traceback.TracebackException | None] = [told]
     seen: set[int] = set()
     while asked:

@@ -45,7 +45,7 @@ class ClosedGate:
 
     @property
     def spec(self) -> ScheduleSpec | None:
-        """The schedule's last one; None where a newer release wrote it, whose gate can be opened all the
+        """The schedule's last spec; None where a newer release wrote it. The gate can be opened all the
         same."""
         try:
             return None if self.spec_text is None else schedule_from_text(self.spec_text)
@@ -63,10 +63,10 @@ class ClosedGate:
 
     @property
     def lasts_s(self) -> float | None:
-        """How long those would take, as far as one can tell."""
+        """How long the held runs would take, as an estimate."""
         return None if self.load_s is None else self.load_s / self.at_once
 
     @property
     def load_s(self) -> float | None:
-        """How much work is held, as far as one can tell."""
+        """How much work is held, as an estimate."""
         return None if self.run_s is None else self.held * self.run_s

@@ -14,8 +14,8 @@ KEPT_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Go ahead. `asked_at` is when it was asked for the first time; `again`: this is not that time, and the
-    call may have been carried out then."""
+    """Go ahead. `asked_at` is the time of the first call; `again`: this is a later call, and the first may
+    have been carried out."""
 
     asked_at: StoreTime
     again: bool = False
@@ -23,7 +23,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class KeptResponse:
-    """It was done already, and this was the answer."""
+    """The call was done already, and this was the answer."""
 
     status: int
     body: bytes = field(repr=False)
@@ -32,7 +32,7 @@ class KeptResponse:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Somebody is at it at this moment."""
+    """Another call with the key is being carried out at this moment."""
 
 
 @dataclass(frozen=True, slots=True)

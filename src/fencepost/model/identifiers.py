@@ -27,9 +27,10 @@ DEFAULT_QUEUE = Queue("default")
 NAME_LENGTH_MAX = 200
 KEY_LENGTH_MAX = 500
 OUTSIDE = "http/"
-"""How the names of workers outside of this program begin; a node's begins with its host, which holds no /."""
+"""The beginning of the name of a worker outside this program; a node's name begins with its host, which
+holds no /."""
 BY_BROKER = "broker/"
-"""How the name begins under which a node claims what it sends by a message broker."""
+"""The beginning of the name under which a node claims what it sends by a message broker."""
 CLAIMED_WITH = "@"
 """Between the name of a worker outside and its credential; it is in no name."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
@@ -65,8 +66,8 @@ def job_key(job: JobName, idempotency_key: str) -> RunKey:
 
 
 def outside_worker(name: str, credential: str) -> NodeId:
-    """The name in the ledger of a worker that came over HTTP under this one, with this credential: neither
-    another worker of the credential nor the same name under another credential is this worker."""
+    """The name in the ledger of a worker that came over HTTP under this name, with this credential. Another
+    worker of the credential is another worker, and so is the same name under another credential."""
     return NodeId(f"{OUTSIDE}{name}{CLAIMED_WITH}{credential}")
 
 
@@ -76,8 +77,8 @@ def claimed_with(worker: NodeId) -> str | None:
 
 
 def is_outside(worker: NodeId) -> bool:
-    """Whether this is a worker that came over HTTP: it stands on no list of nodes, and only its heartbeats
-    tell."""
+    """Whether this is a worker that came over HTTP: it is on no list of nodes, and only its heartbeats tell
+    that it lives."""
     return worker.startswith(OUTSIDE)
 
 
@@ -87,7 +88,7 @@ def deliverer(node: NodeId) -> NodeId:
 
 
 def is_deliverer(worker: NodeId) -> bool:
-    """Whether a run of this worker was sent by a message broker: a processor does it, and reports on it."""
+    """Whether a run of this worker was sent by a message broker: a processor carries it out, and reports."""
     return worker.startswith(BY_BROKER)
 
 

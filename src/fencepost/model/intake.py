@@ -11,7 +11,7 @@ UNREADABLE = "fencepost_unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Where the messages come from, and what they are keyed by: the message's id, or a field of its body."""
+    """The source of the messages, and their key: the message's id, or a field of its body."""
 
     source: str
     job: JobName

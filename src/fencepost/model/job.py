@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PRIORITY_FIRST, PRIORITY_DEFAULT, PRIORITY_LAST = 1, 2, 4
 PRIORITIES = tuple(range(PRIORITY_FIRST, PRIORITY_LAST + 1))
 PRIORITY_BEHIND = PRIORITY_LAST + 1
-"""Of what comes after all live work: catch-up, backfill, replay. Nobody chooses it."""
+"""The priority of what comes after all live work: catch-up, backfill, replay. Users cannot choose it."""
 LANES = (*PRIORITIES, PRIORITY_BEHIND)
 ATTEMPTS_MAX = 1_000
 BUDGET_DEFAULT = 0.2
@@ -40,26 +40,27 @@ class Backoff(StrEnum):
     """How the delays before retries grow."""
 
     EXPONENTIAL = "exponential"
-    """Doubled per attempt, and drawn from nothing to that."""
+    """The bound doubles with each attempt; the delay is drawn between zero and the bound."""
     LINEAR = "linear"
     """`base` more per attempt."""
     CONSTANT = "constant"
     """Always `base`."""
     FUNCTION = "function"
-    """As the code says. Who does not have the code reckons with exponential delays."""
+    """As the code says. A process without the code assumes exponential delays."""
 
 
 BackoffFunction: TypeAlias = Callable[[int], Duration]
-"""Says how long to wait after an attempt; 1 is the first."""
+"""Returns how long to wait after an attempt; 1 is the first."""
 BackoffWord: TypeAlias = Literal["exponential", "linear", "constant"]
-"""What a type checker lets pass in code."""
+"""The words that a type checker accepts in code."""
 
 
 @dataclass(frozen=True, init=False)
 class Retry:
     """Delays that grow by `backoff` from `base` to `cap`. Those of "exponential" are doubled per attempt, or
-    `max_doublings` times and then grow by as much each time, and have full jitter: each is drawn from nothing
-    to its bound. "linear" and "constant" delays are up to a tenth shorter than their bound. A function of the
+    `max_doublings` times and then grow by as much each time. They have full jitter: each is drawn between
+    zero and its bound. "linear" and "constant" delays are up to a tenth shorter than their bound. A function
+    of the
     attempt's number (1 is the first) is taken at its word, whatever the cap is.
 
     No attempt begins later than `deadline` after the first one began. A failure that `only` does not list,
@@ -110,8 +111,8 @@ class Retry:
 
 
 def error_name(kind: type[BaseException]) -> str:
-    """The name under which a policy keeps a class: bare where a module would say nothing or differ by how
-    the program was started."""
+    """The name under which a policy keeps a class. It has no module where that would say nothing, or would
+    depend on how the program was started."""
     home = kind.__module__
     return kind.__qualname__ if home in ("builtins", "__main__") else f"{home}.{kind.__qualname__}"
 
@@ -135,7 +136,7 @@ def _deadline(value: Duration | None) -> timedelta | None:
 
 
 def _names(word: str, kinds: ErrorKinds) -> tuple[str, ...]:
-    """Each name once, in one order: the order says nothing, and specs are compared by their text."""
+    """Each name once, in a fixed order: the order means nothing, and specs are compared by their text."""
     given = (kinds,) if isinstance(kinds, str | type) else tuple(kinds)
     if len(given) > ERROR_NAMES_MAX:
         raise InvalidSpec(f"retry: {word} lists {len(given)} errors; at most {ERROR_NAMES_MAX}")
@@ -189,17 +190,17 @@ def _doublings(value: object, backoff: Backoff | BackoffFunction) -> int | None:
 
 
 class RetryWindow(StrEnum):
-    """What becomes of a schedule whose retries may go on for longer than its period."""
+    """What happens to a schedule whose retries may go on for longer than its period."""
 
     WARN = "warn"
-    """It is told of."""
+    """A warning is shown."""
     CAP = "cap"
-    """The job's retry deadline is made to fit."""
+    """The job's retry deadline is shortened to fit."""
     REFUSE = "refuse"
 
 
 class DeliveryGuarantee(StrEnum):
-    """What becomes of an attempt of which nobody knows how far it came."""
+    """What happens to an attempt of which it is unknown how far it came."""
 
     AT_LEAST_ONCE = "at_least_once"
     AT_MOST_ONCE = "at_most_once"
@@ -240,32 +241,32 @@ class JobSpec:
     parameters: tuple[Parameter, ...] = ()
     open_payload: bool = False
     progress_deadline: timedelta | None = None
-    """How long an attempt may go on without saying that it gets on (`run.heartbeat`)."""
+    """How long an attempt may go on without marking its progress (`run.heartbeat`)."""
     external: bool = False
-    """Done by workers outside of this program, which ask for runs over HTTP."""
+    """Workers outside this program carry it out; they ask for runs over HTTP."""
     limit: JobLimit | None = None
-    """What it may do at most across the fleet."""
+    """The limits of the job across the fleet."""
     secrets: tuple[str, ...] = ()
     """The names of the application's secrets, where the job takes any."""
     message: Route | None = None
-    """How its runs are sent by a message broker; None: they are not."""
+    """How a message broker gets its runs; None: it does not."""
     after: tuple[JobName, ...] = ()
-    """The jobs whose runs it follows: of one each, of several those that belong together."""
+    """The jobs that it follows: the runs of one job each, of several jobs those that belong together."""
     after_on: AfterOn = AfterOn.SUCCESS
     renamed_from: tuple[JobName, ...] = ()
     """The names that it had before, the first one first."""
     retry_window: RetryWindow = RetryWindow.WARN
-    """What becomes of its schedules whose period its retries may outgrow."""
+    """What happens to its schedules whose period its retries may outgrow."""
 
     @property
     def key_name(self) -> JobName:
-        """The name that stands in the keys of its runs: the first that it ever had. So a key that was used
-        before the job was renamed is still taken."""
+        """The name in the keys of its runs: the first that the job ever had. So a key that was used before
+        the job was renamed is still taken."""
         return self.renamed_from[0] if self.renamed_from else self.name
 
     @property
     def is_done_elsewhere(self) -> bool:
-        """Whether no worker of the program does it: workers that ask over HTTP do, or processors."""
+        """Whether no worker of this program carries it out: workers that ask over HTTP do, or processors."""
         return self.external or self.message is not None
 
     def __post_init__(self) -> None:
@@ -298,7 +299,7 @@ class JobSpec:
 
 
 def _check_after(spec: JobSpec) -> None:
-    """Its runs are enqueued by their predecessors' ends, with nobody there to say a payload."""
+    """The ends of its predecessors enqueue its runs, and they give no payload."""
     if len(spec.after) > AFTER_MAX:
         raise InvalidSpec(f"job {spec.name}: after lists {len(spec.after)} jobs; at most {AFTER_MAX}")
     for name in spec.after:
@@ -312,7 +313,7 @@ def _check_after(spec: JobSpec) -> None:
 
 
 def _check_key(spec: JobSpec) -> None:
-    """A key that no payload can have would make one slot of them all."""
+    """A key that no payload can have would put all runs into one slot."""
     key = None if spec.limit is None else spec.limit.key
     names = [one.name for one in spec.parameters]
     if key is not None and not spec.open_payload and key not in names:

@@ -1,4 +1,4 @@
-"""Names that a module offers and other modules have, each imported when it is first asked for."""
+"""Names that a module offers and other modules define, each imported on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def lazy(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and the `__dir__` of a module that offers these names; `homes` says where each is."""
+    """The `__getattr__` and the `__dir__` of a module that offers these names; `homes` has the module of
+    each."""
     own = vars(sys.modules[module])
 
     def load(name: str) -> Any:

@@ -13,8 +13,8 @@ from fencepost.model.lease import Granted
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The ledger accepts plans under `epoch` from now on; `instead_of` is the lineage it knew before, where
-    that was another."""
+    """The ledger accepts plans under `epoch` from now on; `instead_of` is the lineage before, where that was
+    another one."""
 
     epoch: Epoch
     instead_of: Lineage | None = None
@@ -32,7 +32,7 @@ Registration: TypeAlias = Registered | RegistrationRefused
 
 @dataclass(frozen=True, slots=True)
 class LeaderRecord:
-    """Who was registered last for a shard, under which grant, since when, and how often that has changed.
+    """The last registered leader of a shard, under which grant, since when, and the number of changes.
 
     `epoch` is what plans are compared with. It is the grant's own number unless that has fallen.
     """
@@ -48,7 +48,7 @@ class LeaderRecord:
 
 @dataclass(frozen=True, slots=True)
 class Resharding:
-    """How many slices there were, how many there are, and how many schedules moved to another."""
+    """How many shards there were, how many there are, and how many schedules moved to another."""
 
     before: int
     after: int
@@ -71,7 +71,8 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A write under an epoch that was over: whose, of which shard, and who led it by then under which."""
+    """A write under an epoch that was over: by whom, for which shard, and who led it by then under which
+    epoch."""
 
     number: int
     at: StoreTime
@@ -83,8 +84,8 @@ class Refusal:
 
 
 def succeed(known: LeaderRecord | None, offered: LeaderRecord) -> LeaderRecord | None:
-    """The record after this offer; None where it is refused, the known one where it is the same grant
-    again."""
+    """The record after this offer. None where the offer is refused; the known record where it is the same
+    grant again."""
     if known is None:
         return offered
     if known.lineage == offered.lineage:
@@ -97,7 +98,7 @@ def succeed(known: LeaderRecord | None, offered: LeaderRecord) -> LeaderRecord |
 
 
 def offer(shard: Shard, grant: Granted, holder: NodeId, now: StoreTime) -> LeaderRecord:
-    """A grant as the first one of its shard would be recorded."""
+    """The record of a grant, as if it were the first one of its shard."""
     return LeaderRecord(shard, grant.epoch, holder, grant.lineage, grant.epoch, now, 1)
 
 

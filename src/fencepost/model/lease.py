@@ -10,7 +10,7 @@ from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 
 OWN_LINEAGE = Lineage("store")
-"""Leases that live in the ledger's own store, and share its fate."""
+"""The lineage of leases that live in the ledger's own store, and are lost and restored with it."""
 
 MARGIN_MIN_S = 1.0
 MARGIN_SHARE_MIN = 0.05
@@ -59,19 +59,19 @@ class Granted:
     """The lease is the caller's, under this epoch.
 
     Epochs of one lineage rise strictly. A lease store that was made anew, restored or failed over to a copy
-    that may have forgotten something has another lineage, where it can know that.
+    that may have forgotten something has another lineage, if the store can know that.
     """
 
     epoch: Epoch
     lineage: Lineage = OWN_LINEAGE
     set_back_s: float = field(default=0.0, compare=False)
     """By how much the lease store's clock was set back, where the lease was from the future until this
-    answer; 0 where it was not, or the store cannot tell."""
+    answer. 0 where it was not, or the store cannot see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBy:
-    """Somebody else has it, for about so long by the lease store's clock."""
+    """Another holder has the lease, for about `for_s` by the lease store's clock."""
 
     holder: NodeId
     epoch: Epoch
@@ -90,7 +90,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No answer that can be relied on: the lease store may have done it, may yet do it, or never will."""
+    """No answer that can be relied on: the lease store may have done it, may still do it, or never will."""
 
     why: str
 
@@ -102,8 +102,8 @@ Release: TypeAlias = Released | Lost | Unknown
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """A shard's lease for people to look at; a free one has no holder. One that is from the future has
-    expired, whatever its time left says."""
+    """A shard's lease for people to look at; a free one has no holder. A lease from the future has expired,
+    whatever its remaining time is."""
 
     shard: Shard
     holder: NodeId | None

@@ -1,7 +1,7 @@
 """Limits of a job across the fleet: how many of its runs may run at a time, and how fast they may start.
 
-With a `key`, the name of something in the payload, `concurrency` holds for each of its values by itself.
-What a run counts for is its *slot*: the value of the key, or nothing where there is no key.
+With a `key`, a name in the payload, `concurrency` holds for each of its values by itself. A run counts for
+its *slot*: the value of the key, or the empty slot where there is no key.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ CONCURRENCY_MAX = 100_000
 SLOT_LENGTH_MAX = 120
 BURST_MAX = 10
 BURST_SHARE = 20
-"""A burst is one in so many of what the rate allows in its unit, at most `BURST_MAX`."""
+"""A burst is this fraction of the number that the rate allows in its unit, at most `BURST_MAX`."""
 
 
 @dataclass(frozen=True)
 class JobLimit:
-    """What a job may do at most; each of the two may be missing."""
+    """The limits of a job; each of the two may be missing."""
 
     concurrency: int | None = None
     key: str | None = None
@@ -53,17 +53,17 @@ class JobLimit:
 
     @property
     def every_s(self) -> float | None:
-        """How many seconds lie between two starts."""
+        """The number of seconds between two starts."""
         return None if self.rate is None else _every_s(self.rate)
 
     @property
     def burst(self) -> int:
-        """How many may start at the same moment after a rest."""
+        """How many runs may start at the same moment after a rest."""
         count = 1 if self.rate is None else int(self.rate.partition("/")[0])
         return max(1, min(count // BURST_SHARE, BURST_MAX))
 
     def slot_of(self, payload: JsonObject) -> str:
-        """What a run with this payload counts for; one that does not have the key shares the empty slot."""
+        """The slot that a run with this payload counts for; a run without the key shares the empty slot."""
         value = None if self.key is None else payload.get(self.key)
         if value is None:
             return ""
@@ -83,7 +83,7 @@ class Candidate:
 class LimitFacts:
     """All that a verdict may depend on, read under the lock of the job's limits.
 
-    The candidates come in the order of their turn. `running` counts what the ledger says is running, by slot;
+    The candidates come in the order of their turn. `running` counts the running runs of the ledger, by slot;
     `paid_until` is how far ahead the starts so far have used up the rate."""
 
     namespace: Namespace
@@ -106,7 +106,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class LimitVerdict:
-    """Which candidates start and which wait; of the others nobody has said anything, for want of room.
+    """Which candidates start and which wait. The others were not judged, because the room was used up.
 
     `next_at` is when the rate lets the next one go, None where it always does."""
 

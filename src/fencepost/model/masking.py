@@ -1,12 +1,13 @@
-"""Secrets that can be told by their form: by the name of a value, or by how a text looks.
+"""Secrets that can be recognised by their form: by the name of a value, or by how a text looks.
 
-A field of a payload is one where any part of its name says so, whatever the name's case and separators:
-rather too much is masked than too little, for the ledger keeps what is there. Of a text nothing else may be
-kept, and of a variable the value is struck out everywhere; there the last word of a name decides, and what
-cannot be a secret stays: `prompt_tokens=1532`, `signature_valid=true`, `COOKIE_DOMAIN=example.com`.
+A field of a payload is a secret where any part of its name says so, whatever the name's case and separators.
+There too much is masked rather than too little, because the ledger keeps the value. Of a text, though, only
+the masked form may be kept, and of a variable the value is masked everywhere. So there the last word of a
+name decides, and what cannot be a secret stays: `prompt_tokens=1532`, `signature_valid=true`,
+`COOKIE_DOMAIN=example.com`.
 
-In a text a secret is the password of an address, what follows `Bearer` or `Basic`, and what is behind such
-a name in JSON, in a `repr` or behind an equals sign. In quotes it goes to the end of the quotes, in the query
+In a text a secret is the password of an address, what follows `Bearer` or `Basic`, and what follows such a
+name in JSON, in a `repr` or after an equals sign. In quotes it goes to the end of the quotes, in the query
 of an address to the next `&` or `#`, else to the next blank.
 """
 
@@ -25,7 +26,7 @@ _LAST_WORDS = (
     *("passwords", "secrets", "credentials", "cookies", "sessionid", "sessid", "accesskeyid"),
     *("secretkey", "signingkey", "encryptionkey", "masterkey", "sharedkey", "accountkey", "authkey"),
 )
-"""Not the plural of all of them: tokens and sessions are counted."""
+"""Some words are here only in the singular: tokens and sessions are counted."""
 _STEMS = (
     "pass",
     "pwd",
@@ -38,11 +39,11 @@ _STEMS = (
     "sess",
     "signature",
 )
-"""A text with none of these has no name that tells of a secret."""
+"""A text with none of these has no name that looks like a secret's."""
 _FURTHER = (
     r"(?:value|text|hash|base64|b64|old|new|current|previous|prod|production|staging|dev|test|live)?[0-9]*$"
 )
-"""What a name may say after its last word of any weight: `DB_PASSWORD_PROD`, `api_key_2`."""
+"""Words that may follow the last significant word of a name: `DB_PASSWORD_PROD`, `api_key_2`."""
 
 _SEPARATORS = re.compile(r"%[0-9a-f]{2}|[^a-z0-9]")
 _ENDING = re.compile(rf"(?:{'|'.join(_LAST_WORDS)}){_FURTHER}")
@@ -57,13 +58,13 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 _CREDENTIAL = re.compile(r"(?=.{8})(?:.*[0-9_~+=]|.*[a-z][A-Z]|.{20})")
-"""What no word of a sentence looks like."""
+"""A form that no word of a sentence has."""
 _NAMED = re.compile(
     r"""(?P<slashes>\\{0,7})(?P<quote>["'])(?P<field>[\w.-]{1,100})(?P=slashes)(?P=quote)\s{0,32}:\s{0,32}"""
     r"""|(?:(?P<word_slashes>\\{0,7})(?P<word_quote>["'])|(?<![\w.%\[\]-]))(?P<name>[\w.%\[\]-]++)=(?!=)"""
 )
-"""What a value stands behind: a name in quotes and a colon, or a name and an equals sign. Where quotes begin
-right before such a name, as around a word of a command, its value goes to their end."""
+"""What comes before a value: a name in quotes and a colon, or a name and an equals sign. Where quotes begin
+right before such a name, as around a word of a command, its value goes to the end of the quotes."""
 _OPENED = re.compile(r"""[bBrRuU]{0,2}(?P<slashes>\\{0,7})(?P<quote>["'])""")
 _QUOTE_OR_END = re.compile(r"""(?<!\\)(?P<slashes>\\*)(?P<quote>["'])(?P<word>\w?)|\n""")
 _REOPENED = re.compile(r"""(?:\\{0,7}"'\\{0,7}"|\\{1,7}')'""")
@@ -71,13 +72,14 @@ _REOPENED = re.compile(r"""(?:\\{0,7}"'\\{0,7}"|\\{1,7}')'""")
 _DIGITS = re.compile(r"-?[0-9][0-9.]*|")
 _IN_QUERY = re.compile(r"""(?:[^\s&#"'<>\\]|'(?=\w))*""")
 _TO_BLANK = re.compile(r"""(?:[^\s"'\\]|\\(?!\\{0,6}["'](?:[,)}\]:\s]|$))|["'](?![,)}\]:\s]|$))*""")
-"""To the blank, but for the quotes that are around all of it."""
+"""To the next blank, without the quotes around the whole."""
 
 
 def masked_text(text: str) -> str:
-    """The text without the secrets that can be told by their form; of the house's own, the id is left.
+    """The text without the secrets that can be recognised by their form; of Fencepost's own credentials the
+    id stays.
 
-    Most texts have nothing of what a secret is told by, and cost no more than to see that.
+    Most texts contain nothing that looks like a secret, and cost no more than that check.
     """
     text = hide_credentials(text)
     if "://" in text:
@@ -111,7 +113,8 @@ def _plain(name: str) -> str:
 
 
 def _masked_scheme(found: re.Match[str]) -> str:
-    """As a header, or as the whole of a text, any value is a credential; in a sentence it has to look so."""
+    """In a header, or where it is the whole text, any value is a credential; in a sentence it must look
+    so."""
     header, scheme, blank, value = found.groups()
     is_whole = scheme.lower() == "bearer" and found[0] == found.string.strip()
     if header or is_whole or _CREDENTIAL.match(value):
@@ -129,7 +132,7 @@ def _without_named(text: str) -> str:
 
 
 def _shown_value(text: str, found: re.Match[str]) -> tuple[str, int]:
-    """What is shown in the place of the value behind a name, and where the text goes on."""
+    """The text that replaces the value after a name, and where the text goes on."""
     begin, name = found.end(), found["field"] or found["name"]
     if _ENDING.search(_plain(name)) is None:
         return "", begin

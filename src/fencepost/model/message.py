@@ -19,8 +19,8 @@ _DESTINATION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is published. `id` is the same each time the same thing is published again, so that a broker or a
-    consumer can drop the copy. `order_key` says which messages a broker with partitions keeps in order."""
+    """A message to publish. `id` is the same each time the same thing is published again, so that a broker or
+    a consumer can drop the copy. `order_key` says which messages a broker with partitions keeps in order."""
 
     destination: str
     id: str
@@ -39,7 +39,7 @@ class Delivery:
     delivered: int
     """How often it has been delivered, this time included; 1 where the broker does not count."""
     handle: object
-    """By what the adapter knows it; nothing else looks inside."""
+    """The adapter's own reference to the message; no other code reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The broker has said no, and does not have the message. `permanent`: it would say no again."""
+    """The broker has refused, and does not have the message. `permanent`: it would refuse again."""
 
     reason: str
     permanent: bool = False
@@ -81,10 +81,10 @@ class Route:
     destination: str
     reply: Reply = Reply.NONE
     start_within_s: float = 600.0
-    """How long a run that was sent may wait for a processor to begin; then the next attempt sends it again.
-    Only where a result is expected."""
+    """How long a run that was sent may wait for a processor to begin; after that the next attempt sends it
+    again. It counts only where a result is expected."""
     ahead_max: int = 1_000
-    """How many messages may wait in the destination before no more are sent."""
+    """The number of messages in the destination from which no more are sent."""
     body: str | None = None
     """The name in the payload whose bytes, in Base64 there, are the message's body. None: the body is the
     payload as JSON."""

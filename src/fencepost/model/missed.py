@@ -1,4 +1,4 @@
-"""Ranges of missed ticks: many ticks that nobody can run any more, counted in one row instead of one each."""
+"""Ranges of missed ticks: many ticks that cannot run any more, counted in one row instead of one each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.model.identifiers import Namespace, ScheduleId
 
 
 class MissedTicks(NamedTuple):
-    """Fire times that are missed already when they are planned, ascending, and why."""
+    """Fire times that are already missed when they are planned, ascending, and why."""
 
     fire_times: tuple[datetime, ...]
     reason: str
@@ -20,7 +20,7 @@ class MissedTicks(NamedTuple):
 class MissedRange:
     """`count` ticks of one version from the first to the last fire time have no row of their own.
 
-    Ticks of the range that do have a run (one that was called off by name, say) are not counted here.
+    Ticks of the range that do have a run (such as one that was called off by name) are not counted here.
     """
 
     namespace: Namespace

@@ -10,7 +10,7 @@ from fencepost.model.identifiers import DEFAULT_NAMESPACE, Epoch, JobName, Names
 
 @dataclass(frozen=True)
 class Node:
-    """What a process says of itself. Its name is made anew at each start and never used again."""
+    """What a process reports about itself. Its name is made anew at each start and never used again."""
 
     node_id: NodeId
     host: str
@@ -21,14 +21,15 @@ class Node:
     concurrency: int = 0
     code_digest: str = ""
     namespace: Namespace = DEFAULT_NAMESPACE
-    """Whose jobs it runs, and who may see where it runs them. It plans for all namespaces."""
+    """The namespace whose jobs it runs, and whose users may see where it runs them. It plans for all
+    namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """A shard that a node believed to lead when it reported, for how long it might still believe so, and how
-    many renewals went without an answer since the grant. How long ago the last renewal, or the grant, was
-    sent that was answered, and how long a lease is; None where an older release does not say."""
+    """A shard that a node believed to lead when it reported: for how long it might still believe so, and how
+    many renewals went without an answer since the grant. Then, None where an older release does not report
+    them: how long ago it sent the last answered renewal, or the grant, and how long a lease is."""
 
     shard: Shard
     epoch: Epoch
@@ -40,9 +41,9 @@ class Led:
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """How a node stands to its message broker: for how long it has missed it, 0 where it has not, how
-    many messages it saw waiting for a processor or an intake, and for how long it has heard processors
-    without a break."""
+    """How a node stands to its message broker: for how long it has missed it (0 where it has not), how many
+    messages it saw waiting for a processor or an intake, and for how long it has heard processors without a
+    break."""
 
     name: str
     away_s: float = 0.0
@@ -52,8 +53,8 @@ class BrokerReport:
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """How a node is, said with each sign of life. `skew_s` is its wall clock minus the store's;
-    `transitions` are the grants that it got or lost since its start."""
+    """The state of a node, reported with each sign of life. `skew_s` is its wall clock minus the store's;
+    `transitions` counts the grants that it got or lost since its start."""
 
     skew_s: float = 0.0
     leads: tuple[Led, ...] = ()
@@ -68,15 +69,15 @@ class NodeReport:
     broker: BrokerReport | None = None
     """None where it uses no message broker."""
     jobs: tuple[JobName, ...] | None = None
-    """The jobs of its application, by name; None where it does not say: it has more than `JOBS_TOLD_MAX`, or
-    is of an older release."""
+    """The jobs of its application, by name. None where it does not report them: it has more than
+    `JOBS_TOLD_MAX`, or is of an older release."""
 
 
 JOBS_TOLD_MAX = 1_000
 
 
 GONE_KEPT = 100
-"""Of so many nodes that are gone the ledger knows whose they were."""
+"""The ledger keeps the namespaces of this number of nodes that are gone."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class NodeRecord:
 
     @property
     def load(self) -> int:
-        """How much it leads and runs, as it said last."""
+        """How much it leads and runs, by its last report."""
         return len(self.report.leads) + self.report.running
 
     @property

@@ -1,4 +1,4 @@
-"""What a node says of itself and how it is, as the store keeps it."""
+"""What a node reports about itself and about its state, as the store keeps it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BROKER = tuple(one.name for one in fields(BrokerReport))
 
 @lru_cache(NODES_MAX)
 def node_to_text(node: Node) -> str:
-    """What a node says of itself, as JSON for the column `about`."""
+    """What a node reports about itself, as JSON for the column `about`."""
     return canonical({**asdict(node), "queues": list(node.queues)})
 
 
 def report_to_text(report: NodeReport) -> str:
-    """How a node says it is, as JSON for the column `report`."""
+    """The state that a node reports, as JSON for the column `report`."""
     said = {name: getattr(report, name) for name in REPORTED}
     said["leads"] = [[getattr(one, name) for name in LED] for one in report.leads]
     said["broker"] = None if report.broker is None else [getattr(report.broker, name) for name in BROKER]
@@ -41,7 +41,7 @@ def node_from_text(about: str) -> Node:
 
 @lru_cache(NODES_MAX)
 def report_from_text(text: str) -> NodeReport:
-    """Back from the column `report`; what a newer release says besides is left alone."""
+    """Back from the column `report`; fields of a newer release are ignored."""
     said = json.loads(text)
     leads = tuple(Led(*one[: len(LED)]) for one in said.pop("leads", ()))
     broker = said.pop("broker", None)

@@ -1,4 +1,4 @@
-"""Notifications: what is told, and to whom."""
+"""Notifications: which events are told, and to which targets."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ DELIVERY_SPEC = JobSpec(
     parameters=(Parameter("target", required=True), Parameter("message", required=True)),
 )
 REFERENCES = ("env:", "file:")
-"""How a text begins that says where a secret is kept."""
+"""The beginning of a text that says where a secret is kept."""
 LISTED_MAX = 100
 """How many names one word of a target may have."""
 
 
 class Event(StrEnum):
-    """What can be told."""
+    """An event that can be told."""
 
     DEAD = "dead"
     """A run has failed for good."""
@@ -57,7 +57,7 @@ EventWord: TypeAlias = Literal[
     "dead", "missed", "gate_closed", "stuck", "unserved", "incomplete", "recovered"
 ]
 TargetWord: TypeAlias = Literal["webhook", "slack", "email"]
-"""What a type checker lets pass in code."""
+"""The words that a type checker accepts in code."""
 
 
 class TargetKind(StrEnum):
@@ -72,7 +72,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Who is told of which events. An empty filter lets everything through; names may end in `*`."""
+    """Which target is told of which events. An empty filter lets everything through; names may end in `*`."""
 
     name: str
     kind: TargetKind
@@ -89,7 +89,7 @@ class Target:
     job: JobName = DELIVERY
     """The job that tells it."""
     parameter: str = ""
-    """What a hook's function calls the notification."""
+    """The name of the parameter by which a hook's function takes the notification."""
     from_code: bool = False
 
     @property
@@ -116,11 +116,11 @@ class Item:
     schedule_id: str | None = None
     ticks: int = 1
     of: Event | None = None
-    """What has ended, where it is a recovery."""
+    """The event that has ended, where this is a recovery."""
 
     @property
     def place(self) -> tuple[Event, str]:
-        """Which alarm it is."""
+        """The key of the alarm."""
         return self.of or self.event, self.subject
 
 
@@ -143,12 +143,12 @@ class NotifyTerms(NamedTuple):
 
     window_s: float
     most: int
-    """How many runs one message speaks of, at most."""
+    """The largest number of runs in one message."""
     public_url: str = ""
 
 
 class Collected(NamedTuple):
-    """What one pass told: how many messages to each target, and in how many seconds more are due."""
+    """What one pass told: how many messages to each target, and in how many seconds more messages are due."""
 
     messages: Mapping[str, int]
     next_in_s: float | None = None
@@ -164,7 +164,7 @@ def parse_events(given: Sequence[str]) -> tuple[Event, ...]:
 
 
 def check_target(target: Target) -> None:
-    """Refuse a target that says too little, or too much for its kind."""
+    """Refuse a target that lacks a field of its kind, or has a field of another kind."""
     checked_name("notify", target.name)
     needs = {
         TargetKind.WEBHOOK: ("url", target.url),

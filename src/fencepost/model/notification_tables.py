@@ -1,4 +1,4 @@
-"""The tables of notifications: who is told, since when, and what is wrong."""
+"""The tables of notifications: the targets, since when they are told, and what is wrong."""
 
 from __future__ import annotations
 

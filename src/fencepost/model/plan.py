@@ -24,8 +24,8 @@ class Cursor:
 
     `until` is the end of the version's time in force, None while it has none: nothing later is planned.
     `tzdata` is the release of the zone rules by which it was last planned.
-    `spec` is None where this release cannot read it: in a rolling deploy an old node meets what newer code
-    wrote, and leaves it to a node that can.
+    `spec` is None where this release cannot read it: in a rolling deploy an old node meets a spec of newer
+    code, and leaves it to a node that can read it.
     """
 
     namespace: Namespace
@@ -39,11 +39,11 @@ class Cursor:
     until: datetime | None = None
     tzdata: str = field(default="", compare=False)
     touched: int = field(default=0, compare=False)
-    """How often somebody else than a planner has written ticks of the version."""
+    """How often a writer other than a planner has written ticks of the version."""
 
     @property
     def place(self) -> CursorPlace:
-        """Whose it is."""
+        """The version of a schedule that the cursor belongs to."""
         return self.namespace, self.schedule_id, self.version
 
 
@@ -59,7 +59,7 @@ class PlanningWindow:
 class Tick(NamedTuple):
     """A fire time, and when its run is due: at once, or later where the schedule spreads its load.
 
-    One that is late already when it is planned, and still runs, is a catch-up run from the start.
+    A tick that is late already when it is planned, and still runs, is a catch-up run from the start.
     """
 
     fire_time: datetime
@@ -68,7 +68,7 @@ class Tick(NamedTuple):
 
 
 class Fate(Enum):
-    """What becomes of a tick that is written by name."""
+    """What happens to a tick that is written by name."""
 
     PLANNED = auto()
     HELD = auto()
@@ -109,8 +109,8 @@ class PlanReceipt:
     """What the ledger did with a batch of plans.
 
     `stale` are shards whose epoch the ledger no longer accepts: nothing of theirs was written.
-    `dropped` are the places of plans whose version had been closed or advanced meanwhile, or that somebody is
-    changing just now; they changed nothing.
+    `dropped` are the places of plans whose version had been closed or advanced meanwhile, or that another
+    transaction is changing just now; they changed nothing.
     """
 
     runs_written: int
@@ -123,7 +123,7 @@ class PlanReceipt:
         return len(self.dropped)
 
     def written(self, plans: Iterable[Plan]) -> Iterator[Plan]:
-        """Those of the batch that were carried out."""
+        """The plans of the batch that were carried out."""
         without = set(self.dropped)
         return (
             one for one in plans if one.cursor.shard not in self.stale and one.cursor.place not in without

@@ -1,4 +1,5 @@
-"""What a schedule does when the world is not on time: overlap, catch-up, and the gate that holds it back."""
+"""Policies: what a schedule does with late or long runs: overlap, catch-up, and the gate that holds it
+back."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from fencepost.model.quoting import quoted
 E = TypeVar("E", bound=StrEnum)
 
 BUFFER_MAX = 50
-"""How many ticks `buffer_all` keeps waiting at most, and unless it says less."""
+"""How many ticks `buffer_all` keeps waiting at most; also its default."""
 AT_ONCE_MAX = 1_000
 WAITING_MAX = 10_000
 OF_LAST_MAX = 100
@@ -50,8 +51,8 @@ class _Named:
 
 @dataclass(frozen=True)
 class Overlap(_Named):
-    """An overlap policy. `number` is how many may run at once (`allow`) or wait (`buffer_all`), if it
-    says."""
+    """An overlap policy. `number` is how many may run at once (`allow`) or wait (`buffer_all`), where the
+    policy gives a number."""
 
     kind: OverlapKind
     number: int | None = None
@@ -74,12 +75,12 @@ class Overlap(_Named):
 
     @classmethod
     def allow(cls, at_once_max: int) -> Overlap:
-        """So many runs of the schedule at a time."""
+        """At most this number of runs of the schedule at a time."""
         return parse_overlap(f"allow({at_once_max})")
 
     @classmethod
     def buffer_all(cls, waiting_max: int) -> Overlap:
-        """So many ticks wait for their turn."""
+        """At most this number of ticks wait for their turn."""
         return parse_overlap(f"buffer_all({waiting_max})")
 
     def __str__(self) -> str:
@@ -97,9 +98,9 @@ _OVERLAP_KINDS = {str(kind): kind for kind in OverlapKind}
 OverlapWord: TypeAlias = Literal[
     "skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow"
 ]
-"""What a type checker lets pass in code; `Overlap.allow(3)` says a number."""
+"""The words that a type checker accepts in code; `Overlap.allow(3)` gives a number."""
 CatchUpWord: TypeAlias = Literal["none", "latest", "sequential"]
-"""The same of catch-up; `CatchUp("parallel(3)")` says a number."""
+"""The same for catch-up; `CatchUp("parallel(3)")` gives a number."""
 OVERLAPS = tuple(Overlap(kind) for kind in OverlapKind)
 OVERLAP_WORDS = "skip, buffer_one, buffer_all, buffer_all(n), cancel_other, terminate_other, allow, allow(n)"
 
@@ -123,7 +124,7 @@ def _number_rule(kind: OverlapKind) -> str:
 
 
 class CatchUpMode(StrEnum):
-    """What becomes of ticks that nobody ran in time."""
+    """What happens to ticks that no worker ran in time."""
 
     NONE = "none"
     LATEST = "latest"
@@ -143,8 +144,8 @@ CATCH_UP_WORDS = "none, latest, sequential, parallel(n)"
 
 @dataclass(frozen=True)
 class GateTerms:
-    """When catch-up is held back: more than `waiting_max` wait, or of the `of_last` that ended last more than
-    `failed_share` failed."""
+    """When catch-up is held back: when more than `waiting_max` ticks wait, or when more than `failed_share`
+    of the `of_last` runs that ended last failed."""
 
     waiting_max: int = 1_000
     failed_share: float = 0.5
@@ -164,7 +165,7 @@ _GATE = GateTerms()
 
 @dataclass(frozen=True, init=False)
 class CatchUp:
-    """How late a tick may start, which of several late ticks still do, and when a person is asked first."""
+    """How late a tick may start, which of several late ticks still start, and when the gate closes."""
 
     mode: CatchUpMode
     max_lateness: timedelta

@@ -10,7 +10,7 @@ from fencepost.model.dataclasses import dataclass
 
 
 class Quota(StrEnum):
-    """What is bounded. The name is that of the field of `Quotas`, and of the setting without `quota_`."""
+    """A bound. Its name is that of the field of `Quotas`, and of the setting without `quota_`."""
 
     SCHEDULES = "schedules"
     INTERVAL_S = "interval_s"
@@ -30,4 +30,4 @@ class Quotas:
 
 
 UNLIMITED = Quotas(schedules=sys.maxsize, planned_per_s=math.inf, enqueues_per_s=math.inf)
-"""For what looks only, or is bounded elsewhere."""
+"""For callers that only read, or that are bounded elsewhere."""

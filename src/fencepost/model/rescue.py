@@ -38,7 +38,7 @@ class Rescue:
 @dataclass(frozen=True, slots=True)
 class SweepTerms:
     """When a sweep gives every owner of a run `grace_s` to show life: where the sweep before it was more than
-    `gap_max_s` ago, or lies in the future because the store's clock was set back. Owners who have shown no
+    `gap_max_s` ago, or lies in the future because the store's clock was set back. Owners that have shown no
     life since the last such grace get the rest of it."""
 
     gap_max_s: float
@@ -52,7 +52,7 @@ class SweepTerms:
         self, alive_until: StoreTime, granted: StoreTime | None, last: StoreTime, now: StoreTime
     ) -> StoreTime:
         """Until when an owner counts as alive after such a gap. `granted` is the end of the grace that was
-        given before. An owner who has not shown life since then keeps what was left of it at the last
+        given before. An owner that has not shown life since then keeps what was left of it at the last
         sweep."""
         until = later(now, self.grace_s)
         if last > now:
@@ -64,9 +64,9 @@ class SweepTerms:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep found. Where it gave grace it found nothing, and `last_s` is how long ago the sweep before
-    was, negative where the store's clock was set back. A store may know more from the same look: where it is
-    `quiet`, nothing runs, no tick is due, and none waits for its turn or for a limit."""
+    """What a sweep found. Where it gave grace it found nothing. `last_s` is how long ago the sweep before
+    was, negative where the store's clock was set back. A store may know more from the same reading: where it
+    is `quiet`, nothing runs, no tick is due, and none waits for its turn or for a limit."""
 
     expired: tuple[Expired, ...] = ()
     last_s: float | None = None

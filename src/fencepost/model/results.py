@@ -1,4 +1,4 @@
-"""What is kept of what a job returned."""
+"""What the ledger keeps of a job's result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 
 def result_text(result: object) -> str | None:
-    """A text as it is, anything else as JSON, with what JSON does not know as text."""
+    """A text as it is, anything else as JSON, with values that JSON does not have as text."""
     if result is None or isinstance(result, str):
         return result
     try:

@@ -25,16 +25,16 @@ from fencepost.model.json import JsonObject
 
 STOPPED_ON_REQUEST = "stopped on request"
 SNOOZED = "snoozed"
-"""How an attempt ended that put its run off."""
+"""How an attempt ended that snoozed its run."""
 SEARCHED_MAX = 25_000
-"""Through how many runs a store goes for what no index of it knows, before it says how far it came."""
+"""How many runs a store reads in a search without an index, before it reports how far it came."""
 
 RunPlace: TypeAlias = tuple[datetime, RunKey]
 """Where a run stands in a list: its fire time and its key."""
 
 
 class RunState(StrEnum):
-    """Where a run stands; how it may move is the table in `core.lifecycle`."""
+    """The state of a run; the table of its moves is in `core.lifecycle`."""
 
     PLANNED = "planned"
     READY = "ready"
@@ -53,24 +53,24 @@ class Origin(StrEnum):
     LIVE = "live"
     """A tick that was planned ahead, or a run enqueued by hand."""
     MANUAL = "manual"
-    """An extra tick that somebody asked for."""
+    """An extra tick that a person or a program asked for."""
     CATCH_UP = "catch_up"
     """A tick that came late and still runs."""
     BACKFILL = "backfill"
     REPLAY = "replay"
-    """A run that had ended and was sent on its way again."""
+    """A run that had ended and was replayed."""
 
 
 LIVE_ORIGINS = frozenset({Origin.LIVE, Origin.MANUAL})
-"""What comes as it is due; everything else comes after it."""
+"""Runs that come as they are due; all others come after them."""
 
 
 class Hold(IntFlag):
-    """Why nobody may start a waiting run. Each reason comes and goes by itself."""
+    """Why no worker may start a waiting run. Each reason comes and goes by itself."""
 
     NONE = 0
     OPERATOR = 1
-    """Somebody holds this one by name."""
+    """An operator holds this run by name."""
     FROZEN = 2
     """Its schedule is frozen."""
     GATE = 4
@@ -78,19 +78,19 @@ class Hold(IntFlag):
     PARKED = 8
     """It waits for its turn among the runs of its schedule."""
     LIMITED = 16
-    """It waits for a slot of its job: as many run, of its key where there is one, as may."""
+    """It waits for a slot of its job: all slots, of its key where there is one, are taken."""
     PACED = 32
-    """It stands in the line of its job, which has limits: until the rate lets it go, or somebody looks."""
+    """It is in the limit queue of its job: until the rate lets it go, or a claimer looks at the queue."""
 
 
 IN_TURN = Hold.PARKED | Hold.LIMITED | Hold.PACED
-"""What ends by itself when it is the run's turn. A run is held by one of these at a time."""
+"""Holds that end by themselves when it is the run's turn. A run has one of these at a time."""
 
 
 REPLAYABLE = frozenset(
     {RunState.SUCCEEDED, RunState.DEAD, RunState.SKIPPED, RunState.MISSED, RunState.CANCELLED}
 )
-"""What an operator can send on its way again."""
+"""The states from which an operator can replay a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ class RunRecord:
     backfill_id: int | None = None
     alive_until: datetime | None = None
     note: str | None = None
-    """What the job says that it is at."""
+    """What the job is at, in its own words."""
     progress_at: StoreTime | None = None
-    """When the ledger last heard from the job that it gets on."""
+    """When the ledger last got progress from the job."""
     expires_at: datetime | None = None
     """When it ends as missed unless its first attempt has begun."""
     due_at: datetime | None = None
@@ -146,8 +146,8 @@ class RunRecord:
 
     @property
     def updated_at(self) -> StoreTime | None:
-        """When it last began, got on or ended; before that, when it was written. Computed, so that nothing
-        more is written."""
+        """When it last began, made progress or ended; before that, when it was written. It is computed, so
+        that nothing more is written."""
         moments = (
             self.created_at,
             self.first_started_at,
@@ -159,8 +159,8 @@ class RunRecord:
 
 
 def lateness_s(due_at: datetime | None, run_at: datetime, first_started_at: datetime | None) -> float | None:
-    """How long after it was due the first attempt of a run began; None where none has. It is unknown
-    too where an earlier release has retried it: nothing begins before it is due, so its time was moved."""
+    """How long after it was due the first attempt of a run began; None where none has. It is unknown too
+    where an earlier release has retried the run: nothing begins before it is due, so its time was moved."""
     if first_started_at is None or (due_at is None and first_started_at < run_at):
         return None
     return max((first_started_at - (due_at or run_at)).total_seconds(), 0.0)
@@ -175,7 +175,7 @@ def took_s(started_at: datetime | None, finished_at: datetime | None) -> float |
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run enqueued by hand, due at once unless `run_at` says otherwise: at an instant, or so much later."""
+    """A run enqueued by hand, due at once unless `run_at` says otherwise: at an instant, or after a delay."""
 
     run_key: RunKey
     job: JobName
@@ -184,13 +184,13 @@ class NewRun:
     priority: int
     run_at: datetime | timedelta | None = None
     expires: datetime | timedelta | None = None
-    """When it ends as missed unless it has begun: at an instant, or so long after it is due."""
+    """When it ends as missed unless it has begun: at an instant, or after a delay from when it is due."""
     unique: Unique | None = None
-    """Of which it is to be the only one; with the name that stands in the ledger."""
+    """The name of which it is to be the only run, as the ledger keeps it."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether the row says no more than every run does."""
+        """Whether the row has no more fields than every run has."""
         return self.expires is None and not isinstance(self.run_at, timedelta)
 
 
@@ -202,7 +202,7 @@ class Predecessor:
     job: JobName
     state: RunState
     result: str | None = None
-    """What it returned: a text as it is, anything else as JSON; None where that was nothing."""
+    """What it returned: a text as it is, anything else as JSON; None where it returned nothing."""
     error: str | None = None
 
 
@@ -230,7 +230,7 @@ class Claim:
     queue: Queue = DEFAULT_QUEUE
     origin: Origin = Origin.LIVE
     after: tuple[Predecessor, ...] = ()
-    """What it followed, where its job runs after others."""
+    """The runs that it followed, where its job runs after others."""
 
     @property
     def ticket(self) -> Ticket:
@@ -250,8 +250,8 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt ended: the run's next state, and `retry_in_s` where that is `ready`. One that had not
-    `begun` is given back, and does not count; nor does one that `snoozed`."""
+    """How an attempt ended: the run's next state, and `retry_in_s` where that is `ready`. An attempt that had
+    not `begun` is given back, and does not count; nor does one that `snoozed`."""
 
     ticket: Ticket
     state: RunState
@@ -271,11 +271,11 @@ class Receipt(StrEnum):
     REPEATED = "repeated"
     """The same attempt had reported already; its first report stands."""
     REFUSED = "refused"
-    """The run belongs to a later attempt, or was ended by somebody else."""
+    """The run belongs to a later attempt, or another call has ended it."""
 
 
 class Ordered(NamedTuple):
-    """A run after somebody gave an order about it, and why it could not be given, where that is so."""
+    """A run after an operator's command about it, and why the command was refused, where it was."""
 
     run: RunRecord
     refused: str | None = None
@@ -291,7 +291,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class ProgressReport:
-    """A job says that it gets on; what it leaves out stays as it was."""
+    """A job's progress; fields that it leaves out stay as they were."""
 
     ticket: Ticket
     progress: str | None = None
@@ -300,7 +300,7 @@ class ProgressReport:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt worth remembering by itself: one that failed, was lost, or left output."""
+    """An attempt that is kept by itself: one that failed, was lost, or left output."""
 
     attempt: int
     fence: Fence
@@ -316,11 +316,10 @@ class Attempt:
 @dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs to list, newest fire time first, those of one fire time by descending key. `after` is the
-    last run of the page before: what is behind it in that order is never told twice, and nothing is left out
-    that stays. For a job, an origin, an error, a text, a worker, a queue or a mixture of states a store may
-    have no index. It then looks through the newest `searched_max` runs behind that place, or the few more
-    of their last fire time, and says how far it came (`RunList`), so that a search for what is not there
-    ends."""
+    last run of the page before: what is behind it in that order is never listed twice, and nothing that stays
+    is left out. For a job, an origin, an error, a text, a worker, a queue or a mixture of states a store may
+    have no index. It then looks through the newest `searched_max` runs behind that place, or the few more of
+    their last fire time, and reports how far it came (`RunList`). So a search for what is not there ends."""
 
     schedule_id: ScheduleId | None = None
     job: JobName | None = None
@@ -344,16 +343,15 @@ class RunFilter:
 
 
 class RunList(list[RunRecord]):
-    """A page of runs. `searched_to` is set where the store did not look through all there are before the page
-    was full: whatever else fits is behind that place, and the next page begins there, even if this one is
-    empty."""
+    """A page of runs. `searched_to` is set where the page was not full and the store did not look through all
+    runs: other matches are behind that place, and the next page begins there, even if this one is empty."""
 
     def __init__(self, runs: Iterable[RunRecord] = (), searched_to: RunPlace | None = None) -> None:
         super().__init__(runs)
         self.searched_to = searched_to
 
     def following(self, shown: int) -> RunPlace | None:
-        """Where the next page begins where so many of these are on this one; None where nothing is left."""
+        """Where the next page begins, if this page shows `shown` of these runs; None where no run is left."""
         if len(self) > shown:
             return self[shown - 1].fire_time, self[shown - 1].run_key
         return self.searched_to

@@ -1,6 +1,6 @@
 """What a run left to be read: lines, in chunks, each attempt's by itself.
 
-Lines are counted from 0 for each attempt, those that were not kept as well: where the next chunk begins later
+Lines are counted from 0 for each attempt, and lines that were not kept count too. Where a chunk begins later
 than the one before it ended, the lines between were dropped.
 """
 
@@ -25,14 +25,14 @@ class LogChunk:
 
     @property
     def end_line(self) -> int:
-        """The count of the line that would follow."""
+        """The number of the line that would follow."""
         return self.first_line + self.lines
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """What one attempt adds to its log, and which of the chunks before give way to it: those numbered more
-    than `kept_through` and less than `kept_from`."""
+    """What one attempt adds to its log, and which earlier chunks it replaces: those numbered more than
+    `kept_through` and less than `kept_from`."""
 
     ticket: Ticket
     chunks: tuple[LogChunk, ...]
@@ -67,7 +67,7 @@ LOG_BEGIN = LogPlace(0)
 
 @dataclass(frozen=True, slots=True)
 class LogSpot:
-    """How far somebody has read the log of a run."""
+    """How far a reader has read the log of a run."""
 
     namespace: Namespace
     run_key: RunKey
@@ -80,5 +80,5 @@ def dropped_before(chunk: LogChunk, last: LogChunk | None) -> int:
 
 
 def size_of(chunks: Iterable[LogChunk]) -> int:
-    """How many characters of text there are."""
+    """The number of characters of text."""
     return sum(len(one.text) for one in chunks)

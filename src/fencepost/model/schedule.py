@@ -20,7 +20,7 @@ from fencepost.model.stretch import Stretch
 
 
 class Absent(StrEnum):
-    """What becomes of a schedule that code made, once no running code has it any more."""
+    """What happens to a schedule that code made, once no running code has it any more."""
 
     KEEP = "keep"
     """It goes on, and there is a warning."""
@@ -29,7 +29,7 @@ class Absent(StrEnum):
 
 
 AbsentWord: TypeAlias = Literal["keep", "pause", "remove"]
-"""What a type checker lets pass in code."""
+"""The words that a type checker accepts in code."""
 
 
 def parse_absent(value: str) -> Absent:
@@ -47,7 +47,7 @@ class ScheduleSpec:
     `trigger` is the trigger's stable JSON form. `spread` is the stretch within which the schedule starts at
     an offset of its own, `jitter` the stretch within which each tick starts at random; neither moves a fire
     time. `calendars` are the named calendars that the trigger needs, as they were when the version was
-    written: so the version means the same for ever, whatever becomes of the calendars.
+    written: so the version means the same for ever, whatever happens to the calendars.
     """
 
     job: JobName
@@ -106,7 +106,7 @@ class DesiredSchedule:
 
 
 class ScheduleChange(StrEnum):
-    """What became of a desired schedule."""
+    """What happened to a desired schedule."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -155,7 +155,7 @@ class ScheduleFilter:
 
     @property
     def label_terms(self) -> tuple[str | None, str | None]:
-        """The key and the value of the label that is asked for."""
+        """The key and the value of the label in the filter."""
         if self.label is None:
             return None, None
         key, equals, value = self.label.partition("=")

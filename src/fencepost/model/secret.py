@@ -1,4 +1,4 @@
-"""A secret in the hands of a job: it shows itself only when it is asked to."""
+"""A secret as a job gets it: it shows its value only through `reveal()`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NoReturn, Self
 
 MASK = "***"
 REFERENCE_PREFIX = "secret:"
-"""How a payload names a secret: `secret:stripe`. The payload, the ledger and every page hold only that."""
+"""The beginning of the name of a secret in a payload: `secret:stripe`. The payload, the ledger and every page
+hold only that."""
 
 SECRET_OR_NULL = "secret or null"
 SECRET_KINDS = ("secret", SECRET_OR_NULL)
@@ -18,8 +19,8 @@ CREDENTIAL_TEXT = re.compile(r"(fp_[tsl][0-9a-f]{16}_)[0-9a-f]+")
 
 
 class Secret:
-    """What a job is given for a parameter that is annotated so. `reveal()` is the value; printed, formatted
-    or put into a message it is `***`. It can be neither pickled nor written as JSON."""
+    """The value of a parameter that a job annotates as `Secret`. `reveal()` returns the value; printed,
+    formatted or put into a message it is `***`. It can be neither pickled nor written as JSON."""
 
     __slots__ = ("_value", "name")
 
@@ -52,5 +53,5 @@ class Secret:
 
 
 def hide_credentials(text: str) -> str:
-    """The text with no more of any credential in it than its id."""
+    """The text with each credential cut down to its id."""
     return CREDENTIAL_TEXT.sub(rf"\1{MASK}", text) if "fp_" in text else text

@@ -10,8 +10,8 @@ from fencepost.model.identifiers import Queue
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """Due and running work, and the age of the oldest due run; what is due and waits for the limits of its
-    job, and the age of the oldest of that."""
+    """Due and running work, and the age of the oldest due run; then the runs that wait for the limits of
+    their job, and the age of the oldest of those."""
 
     ready: int
     running: int
@@ -22,8 +22,8 @@ class QueueDepth:
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """One queue: what is due, what waits for the limits of its job, what runs, and how old the oldest is that
-    is due, and that waits."""
+    """One queue: what is due, what waits for the limits of its job, what runs, and the ages of the oldest due
+    and of the oldest waiting run."""
 
     queue: Queue
     ready: int = 0
@@ -50,5 +50,5 @@ def depth_of(queues: Sequence[QueueView]) -> QueueDepth:
 
 
 def oldest(ages_s: Iterable[float | None]) -> float | None:
-    """The largest of some ages, those that are known."""
+    """The largest of the known ages."""
     return max((one for one in ages_s if one is not None), default=None)

@@ -1,8 +1,8 @@
 """What a table is to every store: its columns, its key, and the indexes by which its rows are found.
 
 A row is a plain mapping of columns to values: text, numbers, truth, bytes, and aware datetimes in UTC. JSON
-is text. Rows are found by an index and by nothing else: in the order of the index, those with equal first
-columns, between two bounds on the columns after them."""
+is text. Rows are found only by an index: in the order of the index, those with equal first columns, between
+two bounds on the columns after them."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ Condition: TypeAlias = NotNull | Null | OneOf | NoneOf | AtLeast | Above | Unlik
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where a range ends, by the columns after those that are equal."""
+    """The end of a range, by the columns after those that are equal."""
 
     values: tuple[Any, ...]
     inclusive: bool
@@ -265,7 +265,7 @@ class Table:
 
     @cached_property
     def _indexes_where(self) -> Callable[[tuple[bool, ...]], tuple[Index, ...]]:
-        """The indexes of rows for which these conditions hold, found out once for each kind of row."""
+        """The indexes of rows for which these conditions hold, computed once for each kind of row."""
 
         def found(holds: tuple[bool, ...]) -> tuple[Index, ...]:
             met = {one for one, holding in zip(self._conditions, holds, strict=True) if holding}
@@ -274,7 +274,7 @@ class Table:
         return cache(found)
 
     def row(self, values: Mapping[str, Any]) -> Row:
-        """A whole row: what is not said is as the table's defaults have it."""
+        """A whole row: columns that are not given take the table's defaults."""
         assert values.keys() <= self.columns.keys(), values.keys() - self.columns.keys()
         return {**self.defaults, **values}
 

@@ -1,5 +1,4 @@
-"""The tables of a ledger, declared once for every store. What the columns mean is said in `ports` and
-`model`."""
+"""The tables of a ledger, declared once for every store. `ports` and `model` explain the columns."""
 
 from __future__ import annotations
 
@@ -176,7 +175,7 @@ _ANY_VERSION = AtLeast("version", 0)
 RUNS_RUNNING = RUNS.index("runs_running", "worker", OneOf("state", (RunState.RUNNING.value,)), _ANY_VERSION)
 RUNS_BY_TIME = RUNS.index("runs_by_time", "namespace fire_time", _ANY_VERSION)
 RUNS_HELD = RUNS.index("runs_held", "namespace fire_time", Unlike("held", 0), AtLeast("attempt", 0))
-RUNS_HELD_BY_SOMEBODY = RUNS.index("runs_held_by_somebody", "namespace", AnyBit("held", 7))
+RUNS_HELD_BACK = RUNS.index("runs_held_by_somebody", "namespace", AnyBit("held", 7))
 RUNS_DEAD = RUNS.index(
     "runs_dead", "namespace fire_time", OneOf("state", (RunState.DEAD.value,)), _ANY_VERSION
 )
@@ -390,10 +389,10 @@ TABLES = tuple(one for one in tuple(vars().values()) if isinstance(one, Table))
 """All of them."""
 
 UNFINISHED = 1_000_000
-"""What is added to the number of the schema, in `META`, while a ledger is copied into a store. No release has
-such a schema, so none opens a store that has only part of a ledger."""
+"""A number that is added to the number of the schema, in `META`, while a ledger is copied into a store. No
+release has such a schema, so none opens a store that has only part of a ledger."""
 
 
 def unfinished_copy(store: str) -> str:
-    """Why a store is refused that a copy was begun into."""
+    """Why a store is refused into which a copy was begun."""
     return f"store {store}: a copy to it was not finished; run the same fencepost copy again"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 RESULT_LENGTH_MAX = 60_000
-"""So much text is kept of a result, with a word about the rest: less than what the ledger has room for."""
+"""At most this number of characters of a result is kept, and a note about the rest; the ledger has room for
+more."""
 
 
 def beginning(text: str, length_max: int = RESULT_LENGTH_MAX) -> str:
-    """A text as it is, or as much of its beginning as is kept, with a note."""
+    """The whole text, or the part of its beginning that is kept, with a note."""
     if len(text) <= length_max:
         return text
     return f"{text[:length_max]}… ({len(text)} characters; the rest is not kept)"
 
 
 def storable(text: str, length_max: int) -> str:
-    """The end of a text, without what a store would refuse."""
+    """The end of a text, without characters that a store would refuse."""
     return cleaned(text[-length_max:])
 
 

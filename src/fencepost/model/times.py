@@ -17,7 +17,8 @@ _TEXT = re.compile(
 )
 
 YEAR_FIRST, YEAR_LAST = 1970, 9000
-"""What people may name: some stores have no place for the first and the last days of the calendar."""
+"""The years that people may name: some stores have no room for the first and the last days of the
+calendar."""
 
 
 def to_utc_text(moment: datetime) -> str:

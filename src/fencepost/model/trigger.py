@@ -1,4 +1,4 @@
-"""The one thing the rest of the house needs to know about triggers."""
+"""What other packages need to know about triggers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.model.json import JsonObject
 
 
 class Trigger(Protocol):
-    """When a schedule fires: a strictly rising series of UTC instants, the same for whoever asks."""
+    """When a schedule fires: a strictly rising series of UTC instants, the same for every caller."""
 
     @property
     def jitter(self) -> timedelta | None:

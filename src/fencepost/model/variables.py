@@ -1,4 +1,4 @@
-"""The variables of the environment that are ours: FENCEPOST_ and the name of a setting, and a few more."""
+"""The environment variables of Fencepost: FENCEPOST_ and the name of a setting, and a few more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.errors import InvalidSettings
 
 PREFIX = "FENCEPOST_"
 PAGE = "docs/reference/settings.md"
-"""Where all of them are listed."""
+"""The page that lists all of them."""
 OF_COMMANDS = {
     "ACTOR": "who calls, for the audit log",
     "SERVER": "the server that does what a command asks, as `--server`",
@@ -19,17 +19,18 @@ OF_COMMANDS = {
     "TLS_CERT": "the certificate of the web, as `--tls-cert`",
     "TLS_KEY": "its key, as `--tls-key`",
 }
-"""What commands read themselves."""
+"""Variables that commands read themselves."""
 OF_RUNS = ("RUN_KEY", "SCHEDULE", "JOB", "FIRE_TIME", "ATTEMPT", "FENCE", "PAYLOAD", "AFTER")
-"""What commands that are jobs are told: one of them may call us."""
+"""Variables that a command gets when it is a job; such a command may call Fencepost."""
 OTHER_NAMES = dict.fromkeys(("DB", "DATABASE", "DATABASE_URL", "DSN", "URL"), "STORE")
-"""What other programs call it."""
+"""Names that other programs use for it."""
 NOT_READ = re.compile(r"TEST_\w+|(.+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
 """What our tests read, and what Kubernetes sets for each service whose name begins with fencepost."""
 
 
 def check_variables(environment: Mapping[str, str], settings: Iterable[str]) -> None:
-    """Refuse a variable of ours that nothing reads. Its value is not told: it may be a secret."""
+    """Refuse a variable of ours that nothing reads. The message leaves out its value, which may be a
+    secret."""
     known = {*settings, *OF_COMMANDS, *OF_RUNS}
     given = {one.removeprefix(PREFIX) for one in environment if one.startswith(PREFIX)}
     for name in sorted(given - known):
@@ -40,7 +41,7 @@ def check_variables(environment: Mapping[str, str], settings: Iterable[str]) -> 
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:
-    """The variable that this one is taken for."""
+    """The variable that this one is probably meant to be."""
     longer = [one for one in known if name.startswith(f"{one}_")]
     near = [*get_close_matches(name, known, n=1), *sorted(longer, key=len, reverse=True)]
     return OTHER_NAMES.get(name) or next(iter(near), None)

@@ -17,7 +17,7 @@ from fencepost.model.run import Origin, RunState, lateness_s
 from fencepost.model.times import EPOCH
 
 COUNTED_MAX = 10_000
-"""As far as the counts of lists and streams go: what is more is `many`, and shown as such."""
+"""The counts of lists and streams stop here: a larger count is `many`, and shown so."""
 ERROR_SHOWN_MAX = 300
 
 
@@ -59,9 +59,8 @@ class ScheduleOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class TrafficBucket:
-    """The runs whose fire time lies in [at, at + bucket): how many are in each state, how late those that
-    began did so, and how long the last attempts of those that ended took. A percentile is the least value
-    that so many of them do not exceed."""
+    """The runs whose fire time lies in [at, at + bucket): how many are in each state, and how late those that
+    began did so. A percentile is the least lateness that this share of them does not exceed."""
 
     at: datetime
     counts: Mapping[RunState, int] = field(default_factory=dict)
@@ -75,7 +74,7 @@ class TrafficBucket:
 
 @dataclass(frozen=True, slots=True)
 class RunNews:
-    """A run that began, failed for now, or ended; of its error the first line."""
+    """A run that began, failed for now, or ended, with the first line of its error."""
 
     namespace: Namespace
     run_key: RunKey
@@ -118,8 +117,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What waits for a person at that moment: dead runs, those that somebody, a freeze or a gate holds, and
-    closed gates. Runs that merely wait for their turn need nobody."""
+    """What waits for a person at that moment: dead runs, runs that an operator, a freeze or a gate holds, and
+    closed gates. Runs that only wait for their turn are not among them."""
 
     at: StoreTime
     dead: int = 0
@@ -130,7 +129,7 @@ class Attention:
 @dataclass(frozen=True, slots=True)
 class News:
     """What happened lately, the latest first, and how every namespace stands. `cut`: there was more than
-    was asked for. `leases_at` is when a shard last changed hands."""
+    the call asked for. `leases_at` is when a shard last changed hands."""
 
     at: StoreTime
     runs: tuple[RunNews, ...] = ()
@@ -183,7 +182,7 @@ def every_bucket(
 
 
 def percentile(ascending: Sequence[float], part: float) -> float | None:
-    """The least value that this part of them does not exceed."""
+    """The least value that this share of the values does not exceed."""
     return ascending[math.ceil(part * len(ascending)) - 1] if ascending else None
 
 

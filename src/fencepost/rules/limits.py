@@ -16,7 +16,7 @@ from fencepost.model.table import Row
 from fencepost.model.tables import (
     LIMITS,
     RUNS,
-    RUNS_HELD_BY_SOMEBODY,
+    RUNS_HELD_BACK,
     RUNS_IN_SLOTS,
     RUNS_LIMITED,
     RUNS_LIMITED_TICKS,
@@ -72,7 +72,7 @@ async def release(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]
     found = [
         run for index in (RUNS_LINED, RUNS_LIMITED) for run in await tx.find(index.each(names), limit=limit)
     ]
-    held = RUNS_HELD_BY_SOMEBODY(namespace)
+    held = RUNS_HELD_BACK(namespace)
     found += await search(tx, held, lambda run: run["job"] in jobs and run["held"] & ON_LIMITS != 0, limit)
     await _let_go(tx, found[:limit])
 

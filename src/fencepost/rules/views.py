@@ -29,7 +29,7 @@ from fencepost.model.tables import (
     RUNS_DUE_TICKS,
     RUNS_ENDED,
     RUNS_HELD,
-    RUNS_HELD_BY_SOMEBODY,
+    RUNS_HELD_BACK,
     RUNS_LIMITED,
     RUNS_LINED,
     RUNS_RUNNING,
@@ -223,7 +223,7 @@ class ViewRules(Part):
 
     @reads
     async def attention(self, tx: Transaction, namespace: Namespace, most: int) -> Attention:
-        wanted = RUNS_DEAD(namespace), RUNS_HELD_BY_SOMEBODY(namespace), GATES_CLOSED(namespace)
+        wanted = RUNS_DEAD(namespace), RUNS_HELD_BACK(namespace), GATES_CLOSED(namespace)
         counts = await tx.count(wanted, limit=most)
         return Attention(await tx.now(), *counts)
 
