@@ -1,9 +1,9 @@
 """Audits: what was expected against what is recorded, and the explanation of one tick.
 
-All policy is in `core.accounting` and `core.explanation`; here the ledger is read for it. What an account
-rests on is read before the runs, so that whatever happens meanwhile makes a tick look younger than it is,
-never older. An edit, or retention, that comes between the two readings could still make a sound ledger look
-unsound: where there are faults, the ground is looked at again, and the account is made anew if it has moved.
+All policy is in `core.accounting` and `core.explanation`; this module reads the ledger for it. It reads what
+an account rests on before the runs, so that changes meanwhile make a tick look younger than it is, never
+older. An edit, or retention, between the two readings could still make a sound ledger look unsound. So where
+there are faults, it reads the ground again, and makes the account anew if the ground has moved.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ Progress = Callable[[ScheduleId, int], None]
 
 
 def _silent(schedule_id: ScheduleId, runs: int) -> None:
-    """Nobody wants to know how far it is."""
+    """For callers that do not follow the progress."""
 
 
 @dataclass(frozen=True)
 class StuckRun:
-    """A run that does not get on, and why one thinks so."""
+    """A run that makes no progress, and why it is taken to be stuck."""
 
     run: RunRecord
     age: timedelta
@@ -68,13 +68,13 @@ class StuckRun:
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much may be audited at a time by whoever cannot wait for long."""
+    """How much one call may audit, for callers that cannot wait for long."""
 
     schedules_max: int
     ticks_max: int
 
     def check(self, schedules: int, ticks: int) -> None:
-        """Refuse what is more."""
+        """Refuse an audit that is larger."""
         if schedules > self.schedules_max:
             raise UsageError(f"audit: there are more than {self.schedules_max} schedules; name one")
         if ticks > self.ticks_max:
@@ -126,8 +126,8 @@ class Auditor:
         return Report(since, until, tuple(accounts))
 
     async def completeness(self, since: datetime, until: datetime) -> AsyncIterator[Account]:
-        """The accounts of all schedules, one at a time, so that whoever asks may stop. Cheaper than an audit:
-        no attempts are read and nothing is read twice, so its findings are not to be relied on."""
+        """The accounts of all schedules, one at a time, so that the caller may stop. Cheaper than an audit:
+        it reads no attempts and nothing twice, so its findings are not reliable."""
         async for schedule_id in self._ids(None):
             frame = await self._frame(schedule_id, since, until)
             yield await self._walk(frame, _silent, with_attempts=False)
@@ -135,7 +135,7 @@ class Auditor:
     async def repair(self, report: Report, author: Author) -> Sequence[RunKey]:
         """Plan the ticks that are missing, each for its own due time; the judge says which still run.
 
-        Where there were more of them than a report tells, the rest is looked for again.
+        Where a report has left some of them out, the rest is looked for again.
         """
         missing = sum(account.counts.get(Kind.MISSING, 0) for account in report.accounts)
         self._run_quota.take(missing)
@@ -167,8 +167,8 @@ class Auditor:
         return await self._explainer.why_run(run_key)
 
     async def stuck(self, older_than_s: float | None = None) -> Sequence[StuckRun]:
-        """Runs that were started and show no life, or have been running longer than that; by job, the oldest
-        first."""
+        """Runs that were started and show no life, or have been running longer than `older_than_s`; by job,
+        the oldest first."""
         now = await self._store.now()
         workers = await self._workers()
         running = await self._store.ledger.running(self._namespace, RUNNING_MAX)
@@ -199,7 +199,7 @@ class Auditor:
     async def _count(
         self, schedule_id: ScheduleId, since: datetime, until: datetime, bounds: Bounds, before: int
     ) -> int:
-        """How many ticks are expected with these, counted no further than one more than may be."""
+        """How many ticks these schedules expect, counted up to one more than the bound."""
         frame = await self._frame(schedule_id, since, until)
         found = expected(frame.versions, triggers_of(schedule_id), frame.judged_since, frame.judged_until)
         most = max(bounds.ticks_max - before, 0) + 1
@@ -220,7 +220,8 @@ class Auditor:
         return replace(account, notes=(*account.notes, MOVED))
 
     async def _frame(self, schedule_id: ScheduleId, since: datetime, until: datetime) -> Frame:
-        """The time first, then who is alive: who had started a run by then is among the living, or gone."""
+        """Read the time first, then the live nodes: a node that had started a run by then is alive, or
+        gone."""
         store, namespace = self._store, self._namespace
         now: StoreTime = await store.now()
         workers = await self._workers()
@@ -278,7 +279,7 @@ class Auditor:
 
     async def _ended(self, suspects: Sequence[RunRecord]) -> Mapping[RunKey, Sequence[RunRecord]]:
         """For each of these the runs of its schedule that ended after it became due and before it began, as
-        many as the judge saw; and those that were sent again, whose rows do not say when they ran before."""
+        many as the judge saw. Also replayed runs, whose rows do not show when they ran before."""
         if not suspects:
             return {}
         namespace, schedule_id = self._namespace, suspects[0].schedule_id
@@ -348,12 +349,12 @@ def triggers_of(schedule_id: ScheduleId) -> TriggerOf:
 
 
 def _ground(frame: Frame) -> tuple[object, ...]:
-    """What must not have moved while the runs were read."""
+    """The facts that must not change while the runs are read."""
     return frame.versions, frame.missed, frame.judged_since
 
 
 def _noted(account: Account, frame: Frame) -> Account:
-    """Other zone rules than a version was planned by may expect other fire times."""
+    """Note versions that were planned by other zone rules, which may expect other fire times."""
     if not {Kind.MISSING, Kind.UNEXPECTED, Kind.MISCOUNTED} & account.counts.keys():
         return account
     ours = tzdata_version()

@@ -48,7 +48,7 @@ class ActiveRun:
         self.ticket: Ticket = claim.ticket if run_context is None else run_context.ticket
         """What every report of this attempt must show."""
         self.log = RunLog(self.ticket, log_max)
-        """What it leaves to be read."""
+        """The log of the attempt."""
         self.run_context = run_context
         self.run = Run(claim, run_context, keep=self.log.write)
         self.cause: StopCause | None = None
@@ -61,11 +61,11 @@ class ActiveRun:
         """Whether it was handed back to the ledger before it began."""
         self.is_under_way = False
         """Whether its task has made its first step. Before that a stop only leaves its cause: a task that is
-        cancelled then would never say how it ended."""
+        cancelled before its first step would never report how it ended."""
         self.took_s: float | None = None
         """How long the work took, once it has ended."""
         self.trace = traces.UNTRACED
-        """What it leaves to whoever follows its run through the fleet."""
+        """The trace that it leaves for those who follow its run through the fleet."""
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
 
@@ -90,7 +90,7 @@ class ActiveRun:
 
     @property
     def settlement(self) -> Settlement:
-        """Who may say that it succeeded."""
+        """Whether the worker or a transaction decides that it succeeded."""
         return Settlement.OPEN if self.run_context is None else self.run_context.settlement
 
     @property
@@ -99,9 +99,9 @@ class ActiveRun:
         return self.is_given_back if self._task is None else self._task.done()
 
     def use_beat(self) -> bool:
-        """Take one of the heartbeats that this attempt may still have; without a timeout, and without a
-        progress deadline, it has enough. Work that waits for a child process uses none. A claim that waits
-        for room has few: where they do not do, the worker's loop stands still."""
+        """Take one of the heartbeats that this attempt may still have. Without a timeout and a progress
+        deadline there is no limit. Work that waits for a child process uses none. A claim that waits for room
+        has few: if they run out, the worker's loop stands still."""
         if self.is_waiting:
             self._waiting_beats_left -= 1
             return self._waiting_beats_left >= 0
@@ -114,7 +114,7 @@ class ActiveRun:
         return self._beats_left >= 0 and gets_on
 
     def _use_quiet_beat(self) -> bool:
-        """Each sign of progress gives it all of them anew; work that is over needs to give none."""
+        """Each sign of progress renews all of them; work that is over needs none."""
         if self._quiet_beats_left is None or self._quiet_beats_max is None or self.has_ended:
             return True
         if self.run.marks != self._marks_seen:
@@ -154,7 +154,7 @@ class ActiveRuns:
         return self._by_fence.pop(ticket.fence, None)
 
     def of(self, tickets: Iterable[Ticket]) -> list[ActiveRun]:
-        """Those of these tickets that are here."""
+        """The attempts of these tickets that are here."""
         found = (self._by_fence.get(one.fence) for one in tickets)
         return [one for one in found if one is not None]
 

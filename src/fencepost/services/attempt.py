@@ -1,7 +1,7 @@
-"""One attempt from its grant to its report: the work is done in its bounds, and whatever happens is a value.
+"""One attempt from its grant to its report: the work is done within its bounds, and every outcome is a value.
 
-User code may raise anything, hang, or not heed its cancellation; none of it goes further than this file. What
-is told the ledger is text: nothing of the user's types crosses into it.
+User code may raise anything, hang, or ignore its cancellation; none of that leaves this file. The ledger is
+told text: no object of the user's types reaches it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ NOT_COMMITTED = Failed(
 
 
 class Attempts:
-    """Does attempts and files their outcomes."""
+    """Carries out attempts and files their outcomes."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Attempts:
         if isinstance(ending, Succeeded):
             return settle(active.ticket, job, ending, 0.0)
         so_far = Round(active.claim.attempts_before_replay, _waited_s(active.claim) + (active.took_s or 0.0))
-        # What may have succeeded after all must not use up the budget of what fails.
+        # A run that may have succeeded after all must not use up the retry budget.
         budget = None if in_doubt else self._budgets.get(active.claim.job)
         outcome = settle(active.ticket, job, ending, self._dice(), so_far, budget)
         if outcome.snoozed and outcome.reason is not None:
@@ -131,7 +131,7 @@ class Attempts:
         return outcome
 
     def hand_back(self, active: ActiveRun) -> None:
-        """End an attempt that has not begun, and that nobody else has by now."""
+        """End an attempt that has not begun, unless another attempt has its run by now."""
         active.is_given_back, active.is_waiting = True, False
         if active.cause is StopCause.LOST:
             self._active.remove(active.ticket)
@@ -140,13 +140,14 @@ class Attempts:
         self._reporter.file(settle(active.ticket, self._jobs[active.claim.job].spec, ending, 0.0))
 
     def _note_committed(self, active: ActiveRun, ending: Ending) -> None:
-        """The run has succeeded by its own transaction; what its function did after that is only told."""
+        """The run has succeeded by its own transaction; an error of its function after that is only
+        logged."""
         self._active.remove(active.ticket)
         self._reporter.note_committed(active, ending.error if isinstance(ending, Failed) else None)
         self._reporter.keep_log(active)
 
     async def _ending_of(self, active: ActiveRun, job: Job) -> Ending:
-        """Whatever user code does ends up here, as a value."""
+        """Every outcome of user code, as a value."""
         retry = job.spec.retry
         if retry.deadline is not None and misses_deadline(retry, _waited_s(active.claim)):
             return Overdue()
@@ -175,8 +176,8 @@ def _waited_s(claim: Claim) -> float:
 
 
 async def _within_bounds(job: Job, active: ActiveRun) -> str | None:
-    """The work, for as long as it may take from its beginning, and as it gets on. Work that does not heed its
-    cancellation is left to itself: its fence is old."""
+    """Do the work, bounded by its timeout from its beginning and by its progress deadline. Work that ignores
+    its cancellation is left to itself: its fence is old."""
     limit_s = None if job.spec.timeout is None else job.spec.timeout.total_seconds()
     work = asyncio.create_task(job.executor.execute(active.run))
     watches: list[asyncio.Task[None]] = []
@@ -257,7 +258,7 @@ def _failed(error: BaseException) -> Failed:
 
 
 def _failed_elsewhere(error: RemoteFailure) -> Failed:
-    """What another process told of an error of its own."""
+    """An error that another process reported."""
     return Failed(
         error=storable(mask(str(error))[:ERROR_LENGTH_MAX], ERROR_LENGTH_MAX),
         detail=None if error.detail is None else storable(mask(error.detail), DETAIL_LENGTH_MAX),

@@ -1,8 +1,7 @@
 """The backfiller: writes the runs of active backfills, a batch at a time.
 
-A backfill is durable and knows how far it has been filled. The mark is compared at every write, so it does
-no harm that several nodes, and the command that asked for it, fill at once: one of them is quicker and the
-others see it.
+A backfill is durable and knows how far it has been filled. The mark is compared at every write, so several
+nodes, and the command that asked for it, may fill it at once: one of them is quicker and the others see it.
 
 Namespaces take turns: one backfill of each, then the next of each, however many one of them has. The runs of
 a namespace's backfills keep to its `quota_planned_per_s`, counted apart from its ticks: a long backfill makes
@@ -37,14 +36,14 @@ BATCH_MAX = 200
 WAITING_MIN = 200
 ACTIVE_MAX = 100
 WINDOWS_MAX = 10
-"""So many windows of `ACTIVE_MAX` one pass looks at before it fills what it found."""
+"""One pass looks at this number of windows of `ACTIVE_MAX` before it fills what it found."""
 LOOK_AGAIN_S = 1.0
 IDLE_S = 60.0
 UNREADABLE_KEPT_MAX = 1_000
 
 
 class Backfiller(Service):
-    """Runs on nodes that plan. While nothing is active it only looks now and then whether a hint was lost."""
+    """Runs on nodes that plan. While no backfill is active it only polls now and then, for lost hints."""
 
     name = "backfiller"
 
@@ -70,8 +69,8 @@ class Backfiller(Service):
         return 0.0 if any(moved) else LOOK_AGAIN_S
 
     async def _active(self) -> Sequence[Backfill]:
-        """Some of each namespace: who fills a window is left out of the next ones. What is beyond the windows
-        of one pass is left to the next."""
+        """Some of each namespace: a namespace that fills a window is left out of the next ones. Backfills
+        beyond the windows of one pass are left to the next pass."""
         found: dict[int, Backfill] = {}
         for _ in range(WINDOWS_MAX):
             window = await self._store.backfills.active(ACTIVE_MAX, self._passed)
@@ -82,8 +81,8 @@ class Backfiller(Service):
         return list(found.values())
 
     async def _fill(self, backfill: Backfill) -> bool:
-        """True where its mark has moved and may move on at once. One that cannot be read must not keep others
-        from being filled."""
+        """True where its mark has moved and may move on at once. A backfill that cannot be read must not keep
+        others from being filled."""
         author = Author(HOUSE.name, HOUSE.source, f"backfill {backfill.backfill_id}")
         room = self._room(backfill.namespace)
         try:
@@ -110,7 +109,7 @@ class Backfiller(Service):
             emit(QuotaRefused(Quota.PLANNED_PER_S))
 
     def _tell(self, backfill: Backfill, error: UsageError) -> None:
-        """Once, as long as there are not too many of them to remember."""
+        """Log the error once per backfill, unless there are too many of them to remember."""
         if backfill.backfill_id in self._told:
             return
         if len(self._told) == UNREADABLE_KEPT_MAX:
@@ -126,8 +125,8 @@ async def fill_next(
     offload: Offload = inline,
     runs_max: int = BATCH_MAX,
 ) -> int | None:
-    """Write one batch of at most `runs_max`; how many runs there were. None where somebody else was quicker,
-    or where so many of its runs wait already that more of them would only be in the way."""
+    """Write one batch of at most `runs_max`; returns how many runs there were. None where another filler was
+    quicker, or where enough of its runs wait already."""
     request = backfill.request
     if backfill.waiting >= max(WAITING_MIN, 2 * request.at_once_max):
         return None
@@ -139,7 +138,7 @@ async def fill_next(
 
 @dataclass(frozen=True)
 class FillSource:
-    """Where the fire times of a backfill come from: all versions of its schedule."""
+    """The fire times of a backfill, from all versions of its schedule."""
 
     schedule_id: ScheduleId
     versions: Sequence[ScheduleVersion]

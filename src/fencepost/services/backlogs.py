@@ -1,7 +1,8 @@
-"""What waits for processors at each destination: what the broker said, and what was sent since.
+"""How many messages wait for processors at each destination: the broker's last number, and what was sent
+since.
 
 The broker is asked again when its last answer is old, or when there might not be room for a batch. Several
-processes that send may go past the bound by what each sends between two answers.
+processes that send may exceed the bound by what each of them sends between two answers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FRESH_S = 1.0
 
 
 class Backlogs:
-    """Of one process. `waiting` is how much, for whoever reports it."""
+    """The backlogs as one process sees them. `waiting` is their sum, for reports."""
 
     def __init__(self, waiting: dict[str, int], batch_max: int) -> None:
         self._waiting = waiting
@@ -36,7 +37,7 @@ class Backlogs:
         return max(0, ahead_max - self._waiting[destination])
 
     def note_sent(self, destinations: Iterable[str]) -> None:
-        """One more waits at each of them, until the broker says that it was taken."""
+        """One more message waits at each of them, until the broker's next answer."""
         for one in destinations:
             if one in self._asked_at_s:
                 self._waiting[one] += 1

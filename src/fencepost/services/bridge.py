@@ -1,19 +1,19 @@
 """The bridge from plain code to asyncio: one event loop in a thread of its own for each process.
 
-Plain code (a script, a view, a thread, a forked worker, a notebook) has no event loop that it could leave a
-store in: a loop of `asyncio.run` is gone after one call, and a store's connections belong to the loop that
-opened them. So each process has one loop that stays, made at the first call. A store that plain code needs is
-opened in it, once for each application, and every call from whatever thread is carried there.
+Plain code (a script, a view, a thread, a forked worker, a notebook) has no event loop in which it could keep
+a store open. A loop of `asyncio.run` is gone after one call, and a store's connections belong to the loop
+that opened them. So each process has one loop that stays, made at the first call. A store that plain code
+needs is opened in it, once for each application, and every call from any thread is carried there.
 
-*Fork.* The child has none of the threads. It gets a bridge of its own at its first call. What it inherited is
-never touched and never let go: to close a connection there would end the parent's.
+*Fork.* The child has none of the threads. It gets a bridge of its own at its first call. It never touches or
+releases what it inherited: to close a connection there would end the parent's.
 
 *The end.* The thread is a daemon, so it keeps no process alive. At the end of the interpreter, after all
 threads of the program have ended, the stores are closed in their loop and the loop is closed; that takes
 `CLOSE_MAX_S` at most.
 
-A caller that waits is not the bridge's own thread, because that one serves it. `LoopThread` is something
-else: a service that runs for as long as a caller's loop does.
+The bridge's own thread must not wait, because it serves the callers. `LoopThread` is something else: a
+service that runs for as long as a caller's loop does.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Bridge:
 
 
 class _Process:
-    """What this process has of it."""
+    """The bridge of this process."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -130,14 +130,14 @@ def open_bridge() -> Bridge | None:
 
 
 def keep_for_good(inherited: object) -> None:
-    """Let no finalizer of this have its way, not even at the end of the interpreter: it belongs to the
-    process that this one was forked from."""
+    """Keep the finalizers of this object from running, also at the end of the interpreter: the object belongs
+    to the process that this one was forked from."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
 
 
 @atexit.register
 def close_bridge() -> None:
-    """Called at the end of the interpreter; whoever calls afterwards gets another bridge."""
+    """Called at the end of the interpreter; a later call makes another bridge."""
     with _process.lock:
         ending, _process.bridge = _process.bridge, None
     if ending is not None:

@@ -1,4 +1,4 @@
-"""How the message broker stands before a worker needs it. Nothing is created by looking."""
+"""The state of the message broker before a worker needs it. The check creates nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BrokerView:
     trouble: str | None = None
 
     def warnings(self) -> Iterator[str]:
-        """What a person should look at, each with the mend."""
+        """What a person should look at, each with the remedy."""
         if self.trouble is not None:
             yield self.trouble
         for destination, command in self.missing.items():
@@ -32,7 +32,7 @@ class BrokerView:
 
 
 async def look(open_broker: Callable[[], Awaitable[Broker]], destinations: Sequence[str]) -> BrokerView:
-    """Ask the broker. One that is away or refuses is told of; a URL that says nothing useful raises."""
+    """Ask the broker. A broker that is away or refuses is reported; a URL that cannot be used raises."""
     broker = await open_broker()
     try:
         async with asyncio.timeout(ANSWER_MAX_S):

@@ -1,7 +1,7 @@
 """The connection of one process to its message broker, and what every loop over it has in common.
 
-A broker that is away is waited for: one line when it is missed and one when it is back, with a pause that
-grows in between. Nothing that was claimed is lost meanwhile, because nothing is claimed.
+A loop waits for a broker that is away: one line when it goes and one when it is back, with a pause that grows
+in between. No claim is lost meanwhile, because no loop claims.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ DOUBT_EVERY_S = 1.0
 
 
 class BrokerLink:
-    """The broker, opened once for all loops of the process. What they need is declared once in a connection's
-    life, and again where something of it may have gone."""
+    """The broker, opened once for all loops of the process. What they need is declared once per connection,
+    and again where some of it may be gone."""
 
     def __init__(self, open_broker: Callable[[], Awaitable[Broker]], destinations: Iterable[str]) -> None:
         self._open_broker = open_broker
@@ -63,7 +63,7 @@ class BrokerLink:
             return self._broker
 
     async def _declare_all(self, broker: Broker) -> None:
-        """At first all of it has to be there, later some of it."""
+        """The first time all destinations must exist, later it is enough that some do."""
         try:
             await broker.declare(self._destinations)
         except BrokerRefused:
@@ -72,7 +72,8 @@ class BrokerLink:
         self._was_there = True
 
     async def _declare_each(self, broker: Broker, destinations: Iterable[str]) -> int:
-        """How many are there now. What cannot be created concerns no other: its messages are refused."""
+        """How many exist now. A destination that cannot be created affects no other: its messages are
+        refused."""
         there = 0
         for one in destinations:
             self._no_doubt_until_s[one] = asyncio.get_running_loop().time() + DOUBT_EVERY_S
@@ -88,7 +89,7 @@ class BrokerLink:
         return there
 
     def report(self) -> BrokerReport | None:
-        """How this process stands to it; None before it was first asked for."""
+        """How this process stands to the broker; None before its first use."""
         if self._broker is None:
             return None
         now_s, missed_at_s = asyncio.get_running_loop().time(), self._missed_at_s
@@ -98,7 +99,7 @@ class BrokerLink:
         return BrokerReport(self._broker.name, away_s, sum(self.waiting.values()), heard_s)
 
     def forget(self) -> None:
-        """The broker was missed: look again whether everything is there, once it is back."""
+        """The broker was missed: check again that every destination exists, once it is back."""
         self._declared = False
         if self._missed_at_s is None:
             self._missed_at_s = asyncio.get_running_loop().time()
@@ -109,7 +110,7 @@ class BrokerLink:
         self._doubted |= {one for one in destinations if now_s >= self._no_doubt_until_s.get(one, 0.0)}
 
     def is_news(self, trouble: str) -> bool:
-        """Whether no loop of the process has told of this since the broker was last there."""
+        """Whether no loop of the process has logged this since the broker was last there."""
         fresh = self._told != trouble
         self._told = trouble
         return fresh
@@ -159,7 +160,7 @@ class BrokerService(Service):
         self._missed = 0
 
     def drain(self, draining: bool) -> None:
-        """Begin nothing more on a node that drains; what only takes messages goes on."""
+        """Begin nothing more on a node that drains; loops that only take messages go on."""
 
     async def _pass(self) -> float:
         try:
@@ -174,13 +175,13 @@ class BrokerService(Service):
         return rest_s
 
     async def leave(self, subscription: Subscription, deliveries: Sequence[Delivery]) -> None:
-        """Leave these to whoever is next, on the way out of what went wrong: that is what is to be told of,
-        or the loop was cancelled, which no broker that is away may hide."""
+        """Give these back to the next consumer, on the way out of an error. The caller reports that error, or
+        was cancelled; a broker that is away must not hide either."""
         with suppress(BrokerUnavailable, BrokerRefused):
             await subscription.give_back(deliveries)
 
     def count_again(self, deliveries: Sequence[Delivery]) -> None:
-        """Count those that have been delivered before."""
+        """Count the deliveries that are repeated."""
         again = sum(one.delivered > 1 for one in deliveries)
         if again:
             emit(Redelivered(self.name, again))
@@ -195,6 +196,6 @@ class BrokerService(Service):
 
 
 def _heed_cancellation() -> None:
-    """A driver may swallow a cancellation, or tell of it as of a lost connection."""
+    """A driver may swallow a cancellation, or report it as a lost connection."""
     if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError

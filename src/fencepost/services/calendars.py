@@ -17,8 +17,8 @@ class CalendarVerbs(Verbs):
     """The calendars of one namespace."""
 
     async def set(self, calendar: Calendar, expected_revision: int | None = None) -> CalendarRecord:
-        """Write a calendar, unless it is not the expected one any more. The schedules that use it are planned
-        anew, as far as they have not fired."""
+        """Write a calendar, unless it no longer has the expected revision. The schedules that use it are
+        planned anew, as far as they have not fired."""
         written = await self._store.calendars.put(
             self._namespace,
             calendar.name,
@@ -46,7 +46,7 @@ class CalendarVerbs(Verbs):
         return await self._store.calendars.users(self._namespace, names, limit)
 
     async def remove(self, name: str, expected_revision: int | None = None) -> None:
-        """Take a calendar away that no schedule uses, unless it is not the expected one any more."""
+        """Remove a calendar that no schedule uses, unless it no longer has the expected revision."""
         users = await self._store.calendars.remove(
             self._namespace, name, expected_revision=expected_revision, author=self._author
         )
@@ -57,7 +57,7 @@ class CalendarVerbs(Verbs):
             raise UsageError(f"calendar {name}: is used by {', '.join(users)}; edit or remove them first")
 
     def changed(self, name: str) -> CalendarChanged:
-        """What is said to whoever looked at another revision."""
+        """The refusal for a caller that read another revision."""
         return CalendarChanged(f"calendar {name}: was changed meanwhile; look at it and write it again")
 
     async def _unknown(self, name: str) -> UnknownCalendar:

@@ -13,8 +13,8 @@ from fencepost.ports.ledger import Ledger
 async def with_predecessors(
     ledger: Ledger, claims: Sequence[Claim], following: Collection[JobName]
 ) -> Sequence[Claim]:
-    """The claims, each with what its run followed. Only the runs of the jobs that follow others are asked
-    about."""
+    """The claims, each with the runs that it followed. Only the runs of jobs that follow others are looked
+    up."""
     if not any(one.job in following for one in claims):
         return claims
     return [

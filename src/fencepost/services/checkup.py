@@ -1,9 +1,9 @@
 """Gathering what the check-up looks at: the application, its settings, and what the store shows.
 
-Nothing is written. The schedules are those that would be in force if the application started now: what its
-code says, unless the store has had that already, because then the store's word counts, which an operator
-may have edited; and all others of the store that are not paused. Whatever is asked per schedule is bounded,
-and where a bound was met the facts say so.
+Nothing is written. The schedules are those that would be in force if the application started now. For a
+schedule in the code that is what the code says, unless the store has had that already: then the store's
+version counts, because an operator may have edited it. All other schedules of the store that are not paused
+are included. What is asked per schedule is bounded, and the facts name each bound that was met.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ async def gather(
 
 
 def _skew(before: datetime, store_now: datetime, after: datetime, most_s: float) -> list[Caveat]:
-    """Whether this host's clock differs from the store's, which was read between two looks at it: then by
-    so much at least."""
+    """Whether this host's clock differs from the store's, which was read between two readings of this one:
+    then by at least this much."""
     ahead_s, behind_s = (before - store_now).total_seconds(), (store_now - after).total_seconds()
     if max(ahead_s, behind_s) <= most_s:
         return []
@@ -123,7 +123,7 @@ def _limits(target: Target) -> Limits:
 
 
 def _foreign(name: JobName, sheet: JobSheet) -> JobSheet:
-    """A job whose code is elsewhere; what it watches only its name can tell."""
+    """A job whose code is elsewhere; only its name can tell what it watches."""
     return replace(sheet, watches=frozenset(watch for watch in Watch if JOB_NAMES[watch] == name))
 
 
@@ -148,7 +148,7 @@ def _is_applied(schedule: Schedule, own: ScheduleSpec) -> bool:
 def _sheet(
     schedule_id: ScheduleId, spec: ScheduleSpec, jobs: Mapping[JobName, JobSheet], rhythms: _Rhythms
 ) -> ScheduleSheet:
-    """One schedule that cannot be read keeps no other from being looked at."""
+    """A schedule that cannot be read keeps no other from being checked."""
     job = jobs.get(spec.job)
     try:
         return ScheduleSheet(schedule_id, spec, job, rhythms.of(schedule_id, spec))
@@ -158,7 +158,7 @@ def _sheet(
 
 @dataclass
 class _Rhythms:
-    """One rhythm for all schedules that say the same."""
+    """One rhythm for all schedules with the same trigger."""
 
     now: datetime
     calendars: Mapping[str, JsonObject]
@@ -180,7 +180,7 @@ class _Rhythms:
         return self._known[key]
 
     def cuts(self) -> dict[Point, str]:
-        """Where not everything was looked at."""
+        """The points at which the search was cut short."""
         if self._previewed <= RHYTHMS_PREVIEWED_MAX:
             return {}
         left = self._previewed - RHYTHMS_PREVIEWED_MAX
@@ -220,7 +220,7 @@ def _next_times(trigger: Combinable, now: datetime) -> list[datetime]:
 
 
 def edges(trigger: Combinable, now: datetime) -> list[Edge]:
-    """The changes of the clocks within a year that touch the trigger, in order, as far as they are found."""
+    """The changes of the clocks within a year that touch the trigger, in order, as far as they were found."""
     found: list[Edge] = []
     after = now
     with suppress(SearchExhausted):
@@ -228,7 +228,7 @@ def edges(trigger: Combinable, now: datetime) -> list[Edge]:
             changes = [one for one in preview(trigger, after) if one.at <= now + YEAR]
             if not changes:
                 break
-            # The next change of each zone is told; those of the next instant are looked at.
+            # The preview tells of the next change of each zone; those of the next instant are looked at.
             after = changes[0].at
             found += [edge for one in changes if one.at == after for edge in _edge(trigger, one)]
     return found
@@ -249,7 +249,7 @@ one; so is one that falls together with the tick after the gap."""
 
 
 def _edge(trigger: Combinable, change: ChangePreview) -> Iterator[Edge]:
-    """What the preview's sentence says, in one word; nothing where nothing is touched."""
+    """The preview's sentence in one word; nothing where no tick is touched."""
     told = change.sentence
     if any(words in told for words in NO_EFFECT):
         return
@@ -260,7 +260,7 @@ def _edge(trigger: Combinable, change: ChangePreview) -> Iterator[Edge]:
 
 
 def _is_missed(trigger: Combinable, change: ChangePreview) -> bool:
-    """A combination that is silent around a gap may have lost a tick in it: if it fired at such a wall time
+    """A combination that is silent around a gap may have lost a tick in it, if it fired at such a wall time
     in the week before."""
     if change.kind == "fold":
         return False
@@ -271,7 +271,7 @@ def _is_missed(trigger: Combinable, change: ChangePreview) -> bool:
 async def _with_lengths(
     store: Store, namespace: Namespace, sheets: Sequence[ScheduleSheet]
 ) -> tuple[list[ScheduleSheet], dict[Point, str]]:
-    """How long the runs take of those schedules where it matters, the shortest periods first."""
+    """How long the runs of those schedules take where it matters, the shortest periods first."""
     asked = sorted((one for one in sheets if _may_outlast(one)), key=_period)
     seen: dict[ScheduleId, timedelta] = {}
     for one in asked[:LENGTHS_ASKED_MAX]:
@@ -286,7 +286,7 @@ async def _with_lengths(
 
 
 def _may_outlast(sheet: ScheduleSheet) -> bool:
-    """Not where a timeout ends every run in time, nor where the policy can do with long runs."""
+    """Not where a timeout ends every run in time, nor where the policy copes with long runs."""
     period, policy = sheet.period_min, sheet.spec.overlap
     if period is None or sheet.job is None or policy.kind in (OverlapKind.ALLOW, OverlapKind.BUFFER_ONE):
         return False
@@ -319,7 +319,7 @@ async def _ledger(
 
 
 def _paused(nodes: Sequence[NodeRecord]) -> Paused | None:
-    """The one of them that stood still for longest; None where none has."""
+    """The node that stood still for longest; None where none has."""
     longest = max(nodes, key=lambda one: one.report.stall_s, default=None)
     if longest is None or not longest.report.stall_s:
         return None

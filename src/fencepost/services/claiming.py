@@ -1,8 +1,8 @@
 """One pass of claiming: what waits, which kind of it first, and how much of each lane.
 
-What waits is of three kinds, each taken by a call of its own: runs that need no verdict, ticks, and the
-lines of limited jobs. The kind with the first lane of the walk goes first. All of them share the room by
-queue, so none takes what another queue is due.
+There are three kinds of work, each taken by a call of its own: runs that need no verdict, ticks, and the
+limit queues of jobs. The kind with the first lane of the walk goes first. All of them share the room by
+queue, so none takes another queue's share.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from fencepost.services.judging import VerdictLog
 from fencepost.services.prefetch import MOMENT_S
 
 WAITING_MAX = 1
-"""How many runs may wait in a worker for a child process, so that none stands idle between two of them."""
+"""How many runs may wait in a worker for a child process, so that no child stands idle between two of
+them."""
 
 
 class Kind(Enum):
@@ -38,7 +39,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Shares:
-    """How the room of one pass is shared. What is taken is taken from the share of its queue, and counted in
+    """How the room of one pass is shared. A claimed run uses up the share of its queue, and is counted in
     `turns`, which outlive the pass."""
 
     outlook: Outlook
@@ -47,7 +48,7 @@ class Shares:
     turns: Counter[Queue]
 
     def kinds(self) -> list[Kind]:
-        """Those with something that may be taken, in the order of the walk."""
+        """The kinds of which something may be taken, in the order of the walk."""
         walks = {kind: walk for kind in Kind if (walk := self._walk(kind))}
         return sorted(walks, key=lambda kind: walks[kind][0][0])
 
@@ -66,8 +67,8 @@ class Shares:
         return claims
 
     def _walk(self, kind: Kind) -> list[tuple[int, LaneLimit]]:
-        """The lanes of the kind, each with its place among those of all kinds: an old pile of one kind leaves
-        half to fresh work of another."""
+        """The lanes of the kind, each with its place among those of all kinds: an old backlog of one kind
+        leaves half to fresh work of another."""
         every = [head for one in Kind for head in heads_of(self.outlook, one)]
         mine = {(head.queue, head.priority) for head in heads_of(self.outlook, kind)}
         walk = enumerate(lane_limits(every, self.given, self.ageing_s, self.turns))
@@ -75,8 +76,8 @@ class Shares:
 
 
 class Looks:
-    """Looks at what waits, no more often than needed: a worker that was given all it had room for need not
-    look again a moment later."""
+    """Reads what waits, no more often than needed: a worker that got all it had room for need not look again
+    a moment later."""
 
     def __init__(self) -> None:
         self._seen: tuple[ClaimRequest, Outlook] | None = None
@@ -92,7 +93,7 @@ class Looks:
         return outlook
 
     def forget(self) -> None:
-        """There was less than there was room for."""
+        """The ledger had less than there was room for."""
         self._seen = None
 
 
@@ -101,7 +102,7 @@ async def claim_first(
 ) -> Sequence[Claim]:
     """Runs that need no verdict, if any are due. A worker that had nothing to do, and hears that a run is
     there, need not look what waits first: it has room for all kinds. Runs of limited jobs begin from their
-    lines."""
+    limit queues."""
     others = _without(claim_request, limited)
     return await ledger.claim_direct(others, limit) if others.jobs else []
 
@@ -109,9 +110,9 @@ async def claim_first(
 def helpings(
     claim_request: ClaimRequest, room: int, bounds: Sequence[tuple[Collection[JobName], int]]
 ) -> list[tuple[ClaimRequest, int]]:
-    """What to ask for, one after the other, each with its limit. Of some jobs fewer may be taken than there
-    is room for: first all jobs that are not at their bound, up to the smallest bound; then the jobs without
-    one. Another worker may have a place for the rest."""
+    """The claims to make, one after the other, each with its limit. Some jobs have a smaller bound than the
+    room. First come all jobs below their bounds, up to the smallest bound; then the jobs without a bound.
+    Another worker may have a place for the rest."""
     tight = [(jobs, most) for jobs, most in bounds if jobs and most < room]
     if not tight:
         return [(claim_request, room)]
@@ -129,7 +130,7 @@ def _without(claim_request: ClaimRequest, jobs: Collection[JobName]) -> ClaimReq
 def share_room(
     outlook: Outlook, room: int, busy: Mapping[Queue, int], settings: Settings, turns: Counter[Queue]
 ) -> Shares:
-    """Who gets how much of the room. `turns` are the claimer's own, and it keeps them."""
+    """Which queue gets how much of the room. `turns` are the claimer's own, and it keeps them."""
     heads = [head for kind in Kind for head in heads_of(outlook, kind)]
     given = share(heads, room, settings.weights, busy, settings.ageing_s)
     return Shares(outlook, given, settings.ageing_s, turns)

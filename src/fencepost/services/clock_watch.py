@@ -12,8 +12,8 @@ TOLD_FOR_S = 3600.0
 
 
 class ClockWatch:
-    """Of one node. A leap is told when it is found, and reported for an hour. With a `hold_s` of zero there
-    are none: the process has no clock of its own."""
+    """The clock watch of one node. It logs a leap when it finds it, and reports it for an hour. With a
+    `hold_s` of zero it finds none: the process has no clock of its own."""
 
     def __init__(self, settings: Settings) -> None:
         self.hold_s = settings.horizon_s * HOLD_SHARE

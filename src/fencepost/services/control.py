@@ -1,7 +1,7 @@
-"""The people's verbs: what an operator, an application or a page may ask of a store.
+"""Control: what an operator, an application or a page may do with a store.
 
-Every verb checks first and writes once; what it refuses it refuses in one line that says what was wrong,
-where, and the mend. What it changes is written down in the name of the author.
+Every call checks first and writes once. A refusal is one line that says what was wrong, where, and the fix.
+What a call changes is recorded in the author's name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ COUNTED_MAX = 1_000
 
 @dataclass(frozen=True)
 class Status:
-    """The state of the house at one moment; `dead` and `held` are runs that wait for a person, counted up
+    """The state of a namespace at one moment; `dead` and `held` are runs that wait for a person, counted up
     to `COUNTED_MAX`."""
 
     fleet: FleetView
@@ -65,12 +65,12 @@ class Status:
 
 
 class Control:
-    """The verbs of one namespace, in one author's name. `leases` is where leases live, where that is not the
-    store itself; they are only looked at. Of a call that may be repeated `idempotency_key` is its own key and
-    `requested_at` when it was first made; `repeated`: it was begun before, and may have been carried out.
-    `principal` is who came over HTTP. What whoever asks has chosen is searched `offload`; what every reader
-    of the schedules that are there looks at takes `offload_short`. A server gives `enqueues`: all runs that a
-    verb makes count, and are refused beyond the quota."""
+    """The calls of one namespace, in one author's name. `leases` is where leases live, if that is not the
+    store itself; they are only read. For a call that may be repeated, `idempotency_key` is its own key, `requested_at`
+    is when it was first made, and `repeated` says that it was begun before and may have been carried out.
+    `principal` is the caller that came over HTTP. Searches in what a caller has chosen take `offload`; those
+    in the schedules that are there take `offload_short`. A server gives `enqueues`: it counts all runs that
+    calls make, and refuses those beyond the quota."""
 
     def __init__(
         self,
@@ -117,8 +117,8 @@ class Control:
         return await self.store.audit_log.list(self.namespace, wanted)
 
     async def done_before(self, action: Action, subject: str) -> Entry | None:
-        """What the author did of that since this call was first made, where it is made again because its
-        answer was lost; None where nothing was, and of a call that is made for the first time."""
+        """What the author did of that since this call was first made, where the call is repeated because its
+        answer was lost. None where nothing was done, and for a call that is made for the first time."""
         if not self.repeated:
             return None
         by = self.author.credential or self.author.name

@@ -2,16 +2,17 @@
 
 *What.* All tables that are declared, as they are: schedules with their versions and cursors, runs of every
 state, attempts, steps and logs, calendars, gates, freezes, limits, backfills, access, leases and epochs, and
-the audit log. Ended runs belong to it: the key of a run by hand is protected by its row alone.
+the audit log. Ended runs are copied too: only its row protects the key of a run by hand.
 
 *Fences.* The target goes on above the source and begins its next incarnation, lifted as after a restored
 backup. So no fence comes twice, also where a process is started on the source again by mistake.
 
-*Failure.* From the first row to the last the target has a schema number that no release opens. A copy that
-did not come to its end is begun anew by the same call, which first removes what is there.
+*Failure.* From the first row to the last the target has a schema number that no release opens. After a copy
+that did not come to its end the same call begins anew: it first removes what is there.
 
-*A source that changes.* The rows are read a page at a time. What a fleet does leaves a trace in the number of
-rows of a table, of runs that are running and that have ended, in the fences or in the epochs; those are
+*A source that changes.* The rows are read a page at a time. The work of a fleet shows in the number of rows
+of a table, in the number of runs that are running and that have ended, in the fences or in the epochs. Those
+are
 compared at the end, and a copy of something that changed is not finished.
 """
 
@@ -36,7 +37,7 @@ STEP = 50
 """How many rows are read before they are measured; one has at most a quarter of a megabyte."""
 NAMES_MAX = 5
 OWN = frozenset({"schema", "shards", "incarnation"})
-"""What a new store says of itself."""
+"""Keys of a new store's own `META`."""
 LEDGER = tuple(table for table in TABLES if table is not META)
 
 
@@ -56,7 +57,7 @@ class Seen:
 
 
 async def look(store: Store) -> Seen:
-    """A source as it stands. Raises where it is not at rest."""
+    """The state of a source. Raises where a process still works on it."""
     if live := await store.nodes.live():
         names = _listed([one.node.node_id for one in live])
         longest_s = max(one.alive_for_s for one in live)
@@ -83,7 +84,7 @@ class Copier:
         self._target = target
 
     async def check(self) -> None:
-        """Raises where the target has something already, other than part of a copy."""
+        """Raises where the target has anything other than part of a copy."""
         if int((await self._target.rows.read(_about))["schema"]) > UNFINISHED:
             return
         used = await _used(self._target)
@@ -97,7 +98,8 @@ class Copier:
             )
 
     async def copy(self, namespace: Namespace, author: Author, reached: Callable[[int], None]) -> HighWater:
-        """Copy everything; where the target's fences go on. `reached` is told how many rows are there."""
+        """Copy everything; returns where the target's fences go on. `reached` gets the number of copied
+        rows."""
         await self._target.rows.write(partial(_mark, UNFINISHED))
         for table in TABLES:
             while await self._target.rows.write(partial(_remove, table)):
@@ -135,7 +137,7 @@ async def _count(store: Store, rows: Range, limit: int | None = None) -> int:
 
 
 async def _used(store: Store) -> list[str]:
-    """What a store has that a new one has not."""
+    """What a store has that a new one does not have."""
     found = [table.name for table in LEDGER if await _count(store, table.all(), limit=1)]
     return found + sorted((await store.rows.read(_about)).keys() - OWN)
 
@@ -164,7 +166,7 @@ async def _put(table: Table, page: list[Row], tx: Transaction) -> int:
 
 
 async def _remove(table: Table, tx: Transaction) -> int:
-    """Remove some rows of a table, and of what the store says of itself all that it did not bring."""
+    """Remove some rows of a table; of `META` only the rows that are not the store's own."""
     page = await _page(table.all(), tx)
     found = await tx.lock(table.among(map(table.key_of, page)))
     gone = [row for row in found if table is not META or row["name"] not in OWN]
@@ -179,7 +181,7 @@ async def _mark(unfinished: int, tx: Transaction) -> None:
 
 
 async def _take_over(about: Mapping[str, str], fence: int, tx: Transaction) -> None:
-    """Say what the source says of itself, and give out no fence of it."""
+    """Take over the source's `META`, and go on above its fences."""
     values = {name: value for name, value in about.items() if name != "schema"}
     known = await tx.lock(META.among((name,) for name in values))
     await tx.change(META, [(row, {"value": values.pop(row["name"])}) for row in known])

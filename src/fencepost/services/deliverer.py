@@ -11,8 +11,8 @@ next one is claimed. What follows from the broker's answer:
 - *Unconfirmed*: the broker may have it. The run is handed back and sent again, at no cost of an attempt; the
   message has the same id where no result is expected. A run that must not begin twice ends as lost instead.
 
-Nothing is kept here that a restart would need: the ledger has the claims, and any deliverer of the fleet
-takes any reply. While the broker is away nothing is claimed. At most `ahead_max` messages of a job with
+The deliverer keeps nothing that a restart would need: the ledger has the claims, and any deliverer of the
+fleet takes any reply. While the broker is away it claims nothing. At most `ahead_max` messages of a job with
 results wait in its destination, so that a run is not sent long before a processor has time for it.
 """
 
@@ -66,14 +66,14 @@ BATCH_MAX = 200
 SENDING_MAX = 3
 """How many batches may be on their way at once."""
 GIVEN_MAX = 10_000
-"""Of how many runs it is remembered that they were claimed."""
+"""The number of the latest claims whose fences are remembered."""
 FAREWELL_S = 5.0
 FULL_REST_S = 0.25
 """When to look again whether processors have made room."""
 
 
 class Deliverer(BrokerService):
-    """One process's sender."""
+    """Sends the message runs that one process claims."""
 
     name = "deliverer"
 
@@ -112,7 +112,7 @@ class Deliverer(BrokerService):
         self._given_before = Fence(0)
         self._answer_lost = False
         self._sent_untold: list[Claim] = []
-        """Sent to a processor, and the ledger has not heard of it."""
+        """Runs that were sent to a processor without the ledger having noted it yet."""
         self._bug: BaseException | None = None
         self._draining = False
         self._trail = trail
@@ -122,7 +122,7 @@ class Deliverer(BrokerService):
         self._paused_until_s = 0.0
 
     async def _pass(self) -> float:
-        """What the broker did not answer for is due again at once, so the next pass waits."""
+        """Runs that the broker did not answer for are due again at once, so the next pass waits."""
         rest_s = self._paused_until_s - _now_s()
         return rest_s if rest_s > 0 else await super()._pass()
 
@@ -179,7 +179,7 @@ class Deliverer(BrokerService):
             await asyncio.wait(self.sending, timeout=FAREWELL_S)
 
     async def _take(self, claim_request: ClaimRequest, limit: int) -> tuple[Sequence[Claim], float]:
-        """A claim on its way when the loop is cancelled is waited for, and its runs are handed back: they are
+        """When the loop is cancelled, wait for a claim that is on its way and hand its runs back: they are
         ours already, and silence would cost them an attempt."""
         taking = asyncio.ensure_future(self._claimed(claim_request, limit))
         try:
@@ -199,7 +199,7 @@ class Deliverer(BrokerService):
         return claims, rest_s
 
     async def _claimed(self, claim_request: ClaimRequest, limit: int) -> tuple[Sequence[Claim], float]:
-        """With what they followed."""
+        """Claims, with the runs that they followed."""
         ledger, following = self._store.ledger, [name for name, job in self._jobs.items() if job.after]
         claims, rest_s = await self._taking.take(ledger, claim_request, limit)
         return await with_predecessors(ledger, claims, following), rest_s
@@ -229,7 +229,7 @@ class Deliverer(BrokerService):
         task.add_done_callback(self._sent)
 
     def _sent(self, task: asyncio.Task[bool]) -> None:
-        """Where all that was sent waits for processors, nothing is due that was not due before."""
+        """Where all sent runs wait for processors, nothing is due that was not due before."""
         self.sending.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, StoreUnavailable):
@@ -264,7 +264,7 @@ class Deliverer(BrokerService):
         return [next(answers) if isinstance(one, Message) else one for one in drafts]
 
     def _draft(self, claim: Claim) -> Message | Refused:
-        """The message of an attempt; what cannot be one is refused before it is sent."""
+        """The message of an attempt; an attempt without a valid message is refused before it is sent."""
         every_s = self._settings.heartbeat_every_s
         try:
             return message_of(claim, self._jobs[claim.job], traces.carried_for(claim), every_s)
@@ -298,7 +298,7 @@ class Deliverer(BrokerService):
         self._paused_until_s = _now_s() + patience_s(self._unanswered)
 
     def _ending(self, claim: Claim, answer: Publication | None) -> Ending | None:
-        """How the attempt ended; None where a processor is to say so."""
+        """How the attempt ended; None where a processor is to report that."""
         job = self._jobs[claim.job]
         route = route_of(job)
         match answer:
@@ -330,8 +330,9 @@ class Deliverer(BrokerService):
         return misses_deadline(self._jobs[claim.job].retry, _waited_s(claim))
 
     async def _let_wait(self, claims: Sequence[Claim]) -> None:
-        """Let what was sent wait for a processor. What the ledger does not take now is told again with the
-        next pass; a run of which it does not hear is sent again too early, under a larger fence."""
+        """Note in the ledger that sent runs wait for a processor. Notes that the ledger does not take now are
+        repeated with the next pass. A run whose note never arrives is sent again too early, under a larger
+        fence."""
         untold, self._sent_untold = [*self._sent_untold, *claims], []
         by_wait: defaultdict[float, list[Ticket]] = defaultdict(list)
         for claim in untold:
@@ -344,7 +345,8 @@ class Deliverer(BrokerService):
             raise
 
     async def _report(self) -> None:
-        """Tell the ledger how attempts ended. What it does not take now is told again with the next pass."""
+        """Report how attempts ended. Reports that the ledger does not take now are repeated with the next
+        pass."""
         async with self._reporting:
             while batch := self._unreported[: self._settings.finish_batch_max]:
                 receipts = await self._store.ledger.finish([one.outcome for one in batch])

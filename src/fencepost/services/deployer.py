@@ -5,8 +5,8 @@ rollback it becomes due as soon as the last node of the newer code has gone.
 
 A schedule of a job that was renamed keeps its id: its next version names the new job. So its keys, its
 history and its cursor go on, and no tick is lost or doubled. A schedule that code made, and that no live code
-brings, is absent: it is told, and paused or removed where its code said so. As with old code, that is looked
-at twice, because other replicas may only not have come back yet. Code that brings it again takes that back.
+brings, is absent: the deployer logs it, and pauses or removes it where its code said so. As with old code, it
+looks twice, because other replicas may only not have come back yet. Code that brings it again undoes that.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from fencepost.triggers import tzdata_version
 LOOK_AGAIN_S = 30.0
 IDLE_S = 3600.0
 LOOKS_MAX = 4
-"""How often a process looks for schedules without code after its start, until those that it replaces are
-gone. Later a metric tells."""
+"""How often a process looks for schedules without code after its start, until the nodes that it replaces are
+gone. Later a metric shows them."""
 PAGE = BATCH_MAX
 CODE_PAGES_MAX = 10
 DEPLOY = "deploy"
@@ -56,7 +56,7 @@ ABSENT_MEND = (
     'fencepost schedules remove ID; say absent="pause" or "remove" before a schedule leaves the code'
 )
 TOLD_MAX = 10
-"""Of a batch, so many are told one by one."""
+"""This number of a batch is logged one by one."""
 
 
 class Deployer(Service):
@@ -95,7 +95,7 @@ class Deployer(Service):
         self._newly_unopposed: set[ScheduleId] = set()
 
     async def start(self) -> None:
-        """Register the jobs, the calendars and who is notified, and apply the schedules."""
+        """Register the jobs, the calendars and the notification targets, and apply the schedules."""
         await self._store.jobs.register(self._namespace, list(self._jobs.values()))
         for name, definition in self._calendars.items():
             await self._store.calendars.put(self._namespace, name, definition)
@@ -104,13 +104,13 @@ class Deployer(Service):
         self._rest_s = await self.run_once()
 
     async def run(self) -> None:
-        """The first look was made at the start: the next one comes after its rest, or it would not be a
-        second one."""
+        """The start made the first look: the next one comes after the rest, or it would not be a second
+        look."""
         await self.wakeup.rest(self._rest_s)
         await super().run()
 
     async def _put_targets(self) -> None:
-        """Other applications may have brought others, and so may earlier code of this one."""
+        """Write the targets. Other applications, or earlier code of this one, may have brought others."""
         book, own = self._store.notifications, {one.name for one in self._targets}
         if self._targets:
             await book.put(self._namespace, self._targets, author=self._author)
@@ -178,7 +178,7 @@ class Deployer(Service):
         self._absent = set(seen)
 
     async def _from_code(self) -> AsyncIterator[Schedule]:
-        """The active schedules that code made, as far as they are among the first so many."""
+        """The active schedules that code made, among the first `CODE_PAGES_MAX` pages."""
         after: ScheduleId | None = None
         for _ in range(CODE_PAGES_MAX):
             page = await self._store.schedules.page(self._namespace, after, PAGE)
@@ -199,7 +199,7 @@ class Deployer(Service):
         self.log.warning(words, remedy='it goes on once code has it again, or set absent="keep"')
 
     async def _look_for_unserved(self) -> None:
-        """Schedules that fire into nothing, each told once."""
+        """Log each schedule that fires into nothing once."""
         for one in await unserved(self._store, self._namespace, self._served):
             self._warn(one.words, serve(one.job))
 
@@ -209,9 +209,9 @@ class Deployer(Service):
             self.log.warning(words, remedy=remedy)
 
     async def _apply_readable(self, some: Sequence[ScheduleId], live: set[str]) -> Sequence[ScheduleId]:
-        """Those that need no further look. What newer code wrote and this release cannot read is left alone
-        for as long as it is so, and a schedule waits for a calendar that is not there. The others of its
-        batch do not wait for it."""
+        """Apply these; returns those that need no further look. A spec of newer code that this release cannot
+        read is left alone, and a schedule waits for a calendar that is not there. The others of its batch do
+        not wait for it."""
         try:
             return await self._apply(some, live)
         except (InvalidSpec, InvalidTrigger, QuotaExceeded) as error:
@@ -225,7 +225,7 @@ class Deployer(Service):
         ]
 
     async def _apply(self, some: Sequence[ScheduleId], live: set[str]) -> Sequence[ScheduleId]:
-        """Those that need no further look."""
+        """Apply these; returns those that need no further look."""
         known = await self._store.schedules.get_many(self._namespace, some)
         applied = {one for one in some if one in known and _same(known[one].code_spec, self._pending[one])}
         edited = [one for one in some if one in known and one not in applied]
@@ -250,7 +250,8 @@ class Deployer(Service):
     async def _back(
         self, known: Mapping[ScheduleId, Schedule], applied: Collection[ScheduleId]
     ) -> set[ScheduleId]:
-        """Those that are there again after they were ended for their absence. What a person ended stays."""
+        """The schedules that are there again after they were ended for their absence. A schedule that a
+        person ended stays so."""
         found: set[ScheduleId] = set()
         for name in applied:
             state = known[name].state
@@ -270,9 +271,9 @@ class Deployer(Service):
     def _seen_twice(
         self, schedule_id: ScheduleId, spec: ScheduleSpec, past: Collection[ScheduleSpec]
     ) -> bool:
-        """New code needs no second look. Old code does: that no node of the newer code is alive may only mean
-        that they have not come back yet, after an outage of the store or at their own start. What is tried
-        again in smaller batches is still the same look."""
+        """New code needs no second look. Old code does: the nodes of the newer code may only not have come
+        back yet, after an outage of the store or at their own start. A retry in smaller batches is still the
+        same look."""
         if not any(_same(one, spec) for one in past) or schedule_id in self._unopposed:
             return True
         self._newly_unopposed.add(schedule_id)
@@ -286,7 +287,8 @@ class Deployer(Service):
     async def _put(
         self, some: Sequence[ScheduleId], known: Mapping[ScheduleId, Schedule]
     ) -> Sequence[ScheduleId]:
-        """Those that were written; where another was quicker, everything is looked at again."""
+        """The schedules that were written; where another writer was quicker, everything is looked at
+        again."""
         wanted = {name: self._pending[name] for name in some}
         bound = await bound_specs(self._store, self._namespace, wanted, quotas=self._quotas)
         batch = []

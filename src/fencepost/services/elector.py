@@ -1,20 +1,20 @@
 """The elector: gets, keeps and gives up the leases of the shards that this node should lead.
 
-Which shards those are is the same computation on every node (`core.placement`), over the nodes that the
-list of nodes calls alive. A pass renews what is held, gives up what should be another's, and asks for what is
-missing. A fresh grant is registered in the ledger before anything is planned under it; from then on the
-ledger's epoch counts, which is the grant's own unless the lease store has fallen back.
+Every node computes which shards those are in the same way (`core.placement`), over the nodes that the
+list of nodes calls alive. A pass renews what is held, gives up what another node should hold, and asks for
+what is missing. A fresh grant is registered in the ledger before anything is planned under it. From then on
+the ledger's epoch counts, which is the grant's own unless the lease store has fallen back.
 
 An answer that did not come changes nothing: the deadlines of what is held stand, and `watch` gives each grant
-up when its deadline comes, whether or not the pass is still waiting. A request without an answer may be
-carried out at any later time, and two things follow. A grant may be much older than the request that it
-answers, so it is believed only after a renewal, from when that was sent. And a lease whose release is in
-doubt may be freed under its holder, so it is never taken up again: it is released once more, and the next
-one has another epoch.
+up when its deadline comes, also while the pass is still waiting. A request without an answer may be carried
+out at any later time, and two things follow. A grant may be much older than the request that it answers, so
+it is believed only after a renewal, from when that was sent. And a lease whose release is in doubt may be
+freed under its holder, so the node never uses it again: it releases it once more, and the next grant has
+another epoch.
 
 A node whose lease store does not answer at all says so on the list of nodes. It keeps what it has until its
-own deadline, and the others ask for that meanwhile: so they have it as soon as it is free, although the node
-lives.
+own deadline, and the other nodes ask for those shards meanwhile: so they get them as soon as they are free,
+although the node lives.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Elector(Service):
             raise errors.exceptions[0] from None
 
     async def watch(self) -> None:
-        """Tell of each grant that runs out, at its deadline."""
+        """Give up each grant that runs out, at its deadline."""
         while True:
             now = self._clock.monotonic()
             self._leadership.expire(now)
@@ -124,7 +124,7 @@ class Elector(Service):
             self.wakeup.wake()
 
     async def resign(self) -> None:
-        """Give up everything, so that the next leader need not wait, also what it never heard about."""
+        """Give up everything, also grants without an answer, so that the next leader need not wait."""
         held = self._held()
         if self._unheard:
             answers = await self._asked(self._unheard, self._request(sorted(self._unheard)))
@@ -133,14 +133,14 @@ class Elector(Service):
 
     def _wanted(self) -> frozenset[Shard]:
         """The shards that this node should lead, none while it drains. While its lease store does not
-        answer, what it has, for as long as it may believe in that."""
+        answer: those that it leads, for as long as it may believe in that."""
         if self._cut_off:
             return frozenset(self._held())
         planners = [one.node.node_id for one in self._membership.live if _is_candidate(one)]
         return shards_of(self._membership.node.node_id, self._membership.shards, planners)
 
     async def _knock(self) -> None:
-        """Ask the lease store anything at all."""
+        """Send the lease store any request, to see whether it answers."""
         try:
             async with asyncio.timeout(self._terms.renew_deadline_s):
                 await self._leases.read()
@@ -150,7 +150,7 @@ class Elector(Service):
             self._cut_off = False
 
     def _rest_s(self) -> float:
-        """One beat; less where a lease that is wanted runs out before that."""
+        """One period; less where a lease that is wanted runs out before that."""
         stretch = 1 + self._dice() * (self._terms.jitter - 1)
         beat_s = self._terms.retry_period_s * stretch
         return min([beat_s, *(max(left_s, 0) + EXPIRY_SLACK_S for left_s in self._held_for_s)])
@@ -162,7 +162,7 @@ class Elector(Service):
     async def _asked(
         self, shards: Collection[Shard], answers: Awaitable[Mapping[Shard, T]]
     ) -> Mapping[Shard, T | Unknown]:
-        """What the lease store answered, within bounds."""
+        """The lease store's answer, within bounds."""
         try:
             async with asyncio.timeout(self._terms.renew_deadline_s):
                 heard: Mapping[Shard, T | Unknown] = await answers
@@ -194,7 +194,7 @@ class Elector(Service):
         self._leadership.step_down(lost, "the lease store refused the renewal")
 
     async def _release(self, held: Mapping[Shard, Epoch]) -> None:
-        """Act no more for these shards, then free their leases: no write is in flight in between."""
+        """Stop acting for these shards, then free their leases: no write is in flight in between."""
         if not held:
             return
         async with self._leadership.writing:
@@ -222,7 +222,7 @@ class Elector(Service):
                     self._not_ours(shard, holder)
                     self._held_for_s.append(expires_in_s)
                 case Lost():
-                    self._not_ours(shard, "whoever came after a lost answer")
+                    self._not_ours(shard, "another node, after a lost answer")
                 case Unknown(why):
                     self._leadership.unanswered([shard])
                     self._doubts.append(why)
@@ -236,7 +236,7 @@ class Elector(Service):
         self._unheard.discard(shard)
 
     async def _campaign(self, shards: Collection[Shard]) -> Mapping[Shard, Acquisition | Renewal]:
-        """Ask for the leases, then renew what was granted: only then it is known from when it runs."""
+        """Ask for the leases, then renew what was granted: only then it is known when their time began."""
         self._stand(shards)
         answers: dict[Shard, Acquisition | Renewal] = dict(
             await self._asked(shards, self._request(list(shards)))
@@ -263,7 +263,7 @@ class Elector(Service):
             self._leadership.campaign(shard, sent_at)
 
     async def _take_office(self, grants: Mapping[Shard, Granted]) -> None:
-        """Register the grants with the ledger; one that it refuses is worth nothing, and is given back."""
+        """Register the grants with the ledger; a grant that it refuses is given back."""
         try:
             answers = await self._store.epochs.register(grants, self._membership.node.node_id)
         except StoreUnavailable:
@@ -291,7 +291,7 @@ class Elector(Service):
         await self._send_back(refused)
 
     async def _send_back(self, refused: Mapping[Shard, Epoch]) -> None:
-        """Free what the ledger refused, and do not ask for it again before the next beat."""
+        """Free the leases that the ledger refused, and do not ask for them again before the next period."""
         for shard in refused:
             self._leadership.held(shard, "a later grant in the ledger")
             self._resting[shard] = Monotonic(self._clock.monotonic() + self._terms.retry_period_s)
@@ -302,7 +302,7 @@ class Elector(Service):
         return {shard for shard, until in self._resting.items() if until > now}
 
     def _tell_of_a_clock(self, set_back_s: Sequence[float]) -> None:
-        """The answer that mended the leases is the only one that says so."""
+        """Log the repair of the leases: only this answer tells of it."""
         by_s = max(set_back_s, default=0.0)
         if by_s <= STEP_MIN_S:
             return
@@ -316,7 +316,7 @@ class Elector(Service):
         )
 
     def _tell_of_a_fall(self, shard: Shard, grant: Granted, known: Epoch) -> None:
-        """When it begins; it may take many beats."""
+        """Log a fall of the lease store when it begins; it may last many periods."""
         if shard in self._resting:
             return
         self.log.error(

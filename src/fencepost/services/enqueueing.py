@@ -1,4 +1,4 @@
-"""Runs by hand, written and told in one place, whoever asked for them."""
+"""Runs by hand, written and announced in one place for all callers."""
 
 from __future__ import annotations
 

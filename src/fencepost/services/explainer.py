@@ -1,4 +1,4 @@
-"""The explainer: gathers what is known of one tick, and has `core.explanation` tell it."""
+"""The explainer: gathers what is known of one tick; `core.explanation` makes sentences of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The fleet at one moment: the ledger, the lease store and the nodes are asked, and `core.fleet` compares.
+"""The fleet at one moment: asks the ledger, the lease store and the nodes; `core.fleet` compares the answers.
 
-The leases may live elsewhere than the ledger. A lease store that does not answer keeps nobody from seeing
-the rest: what it would have said is unknown then, and `trouble` says why.
+The leases may live elsewhere than the ledger. A lease store that does not answer does not hide the rest: its
+part of the answer is unknown then, and `trouble` says why.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ANSWER_MAX_S = 8.0
 
 
 class LeaseReader(Protocol):
-    """What is needed of a lease store here; see `ports.leases`."""
+    """The part of a lease store that is needed here; see `ports.leases`."""
 
     async def read(self) -> Sequence[LeaseRecord]:
         """The leases that are held. Raises `StoreUnavailable`."""
@@ -63,8 +63,8 @@ class FleetView:
 async def look(
     store: Store, leases: LeaseReader, skew_warning_s: float, only: Namespace | None = None
 ) -> FleetView:
-    """Ask everybody. A lease that moves between two answers looks like one that is elsewhere, so then they
-    are asked again before anything is said about it. `only` is the namespace of those who see no other."""
+    """Ask all three sources. A lease that moves between two answers looks like one that is elsewhere; so this
+    asks again before it reports one. `only` is the namespace of those who see no other."""
     seen, trouble = await _ask(store, leases)
     if elsewhere(seen):
         seen, trouble = await _ask(store, leases)
@@ -76,7 +76,7 @@ async def look(
 
 
 async def shown_names(store: Store, only: Namespace | None) -> Callable[[NodeId], NodeId]:
-    """The names of nodes as those who see one namespace are told them."""
+    """The names of nodes as those who see one namespace get them."""
     hidden = await _hidden(store, only)
     return lambda node_id: HIDDEN if hidden(node_id) else node_id
 
@@ -86,7 +86,8 @@ async def _hidden(store: Store, only: Namespace | None) -> Callable[[NodeId], bo
 
 
 def _narrowed(view: FleetView, hidden: Callable[[NodeId], bool]) -> FleetView:
-    """What of the fleet a namespace sees: its own nodes, and of the shards all but who else leads them."""
+    """What a namespace sees of the fleet: its own nodes, and the shards without the names of other
+    leaders."""
     if not hidden(HIDDEN):
         return view
     return replace(

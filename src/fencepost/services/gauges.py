@@ -1,7 +1,7 @@
-"""The gauges: reads now and then how the ledger and the fleet stand, and tells.
+"""The gauges: reads the state of the ledger and of the fleet now and then, and reports it.
 
-Counters are told where things happen; this is what nobody counts: how deep the queues are, how old their
-oldest run is, what is accounted for of the last day. While nobody listens nothing is read. A reading that
+Counters are reported where things happen. Gauges need a reading: how deep the queues are, how old their
+oldest run is, what of the last day is accounted for. Without a listener nothing is read. A reading that
 takes long is made less often, so that it never takes more than a small part of the store's time.
 """
 
@@ -25,7 +25,7 @@ from fencepost.services.serving import unserved
 from fencepost.telemetry.events import LedgerMeasured, Share, emit, is_heard
 
 REST_PER_READING = 10.0
-"""For each second of reading so many of rest."""
+"""The number of seconds of rest for each second of reading."""
 
 
 FIRST_AFTER_S = 2.0
@@ -44,7 +44,7 @@ class Gauges(Service):
         self._audit = Auditor(store, settings.namespace)
 
     async def run(self) -> None:
-        """Not before this node has had the time to report what it leads."""
+        """Begin only after this node has had the time to report what it leads."""
         await self.wakeup.rest(min(FIRST_AFTER_S, self._settings.gauges_every_s))
         await super().run()
 

@@ -1,9 +1,9 @@
 """The heartbeat: shows the ledger that this worker's runs are alive, and brings back what the ledger says.
 
 It runs in a thread of its own with an event loop and a store connection of its own, so that a job which
-blocks the worker's loop does not look dead. A run that the ledger gives to somebody else is stopped, and so
-is one that an operator has cancelled. On its way it passes on what jobs say of themselves: how far they have
-come, and the lines of their logs.
+blocks the worker's loop does not look dead. It stops a run that the ledger has given to another attempt, and
+one that an operator has cancelled. It also passes on what jobs report: their progress, and the lines of their
+logs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fencepost.telemetry.secrets import mask_any
 
 
 class Heartbeat(Service):
-    """One statement a beat for all runs in progress; none when there are none."""
+    """One statement per beat for all runs in progress; none when there are none."""
 
     name = "heartbeat"
 
@@ -45,7 +45,7 @@ class Heartbeat(Service):
         return self._settings.heartbeat_every_s
 
     async def _beat(self, runs: list[ActiveRun]) -> None:
-        """Bounded by the beat itself: one answer that never comes must not cost every run its life."""
+        """Bounded by the period itself: one answer that never comes must not cost every run its life."""
         tickets = [one.ticket for one in runs]
         try:
             async with asyncio.timeout(self._settings.heartbeat_every_s):
@@ -67,7 +67,7 @@ class Heartbeat(Service):
         return False
 
     def _heed(self, one: ActiveRun, pulse: Pulse) -> None:
-        """Once a transaction has the marker, whose the run is lies between that and the ledger."""
+        """Once a transaction has the marker, only that transaction and the ledger decide who owns the run."""
         lost = not pulse.owned and one.settlement is Settlement.OPEN and not one.has_ended
         if lost and one.ticket.fence in self._active.fences():
             self.log.run_warning(one.claim, "lost to another attempt", fence=one.claim.fence)
@@ -77,8 +77,8 @@ class Heartbeat(Service):
             one.stop(StopCause.REQUESTED)
 
     async def _pass_on_progress(self, runs: list[ActiveRun]) -> None:
-        """In one statement. Words that were not taken are offered again: a transaction of the job may have
-        its run locked just now."""
+        """In one statement. Progress that was not taken is sent again: a transaction of the job may have its
+        run locked at this moment."""
         told = [(one, said) for one in runs if (said := one.run.said) is not None]
         if not told:
             return
@@ -91,7 +91,7 @@ class Heartbeat(Service):
                 one.run.was_heard(said)
 
     async def _pass_on_logs(self, runs: list[ActiveRun]) -> None:
-        """Within a beat too; what does not get through stays with its attempt until the next one."""
+        """Within the period too; lines that were not written stay with their attempt until the next one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.heartbeat_every_s):
                 await self._logs.flush_in_turn(runs)

@@ -2,8 +2,8 @@
 
 A batch is received, written to the ledger in one call and acknowledged, in that order. The run's key is made
 of the source and of the message's id, or of the field that the intake names: a message that is delivered
-again finds its run there. What cannot be read becomes a run too, which dies of it: an operator finds it among
-the dead letters, and the broker need not deliver it again.
+again finds its run there. A message that cannot be read becomes a run too, which ends dead: an operator finds
+it among the dead letters, and the broker need not deliver it again.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ BATCH_MAX = 500
 HOLD_MAX = 1_000
 WAIT_S = 5.0
 LAG_EVERY_S = 10.0
-"""How often to look how much waits in the source."""
+"""How often to read how many messages wait in the source."""
 SHOWN_MAX = 2_000
-"""How much of a message that cannot be read is kept."""
+"""How many characters of a message that cannot be read are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A message as a run, and why it cannot be done, where that is so."""
+    """A message as a run, and why it cannot be done, if that is so."""
 
     run: NewRun
     trouble: str | None = None
@@ -77,7 +77,7 @@ class IntakeService(BrokerService):
         return 0.0
 
     async def _look(self, broker: Broker) -> None:
-        """Tell how far behind the source the ledger is."""
+        """Report how far the ledger is behind the source."""
         now_s, source = asyncio.get_running_loop().time(), self._intake.source
         if self._looked_at_s is not None and now_s < self._looked_at_s + LAG_EVERY_S:
             return
@@ -125,7 +125,7 @@ def taken_of(delivery: Delivery, intake: Intake, job: JobSpec) -> Taken:
         trouble = cleaned(str(error))
         shown = cleaned(delivery.body[:SHOWN_MAX].decode("utf-8", "replace"))
         unreadable: JsonObject = {UNREADABLE: trouble, "body": shown}
-        # Not to be taken for the message whose field has this value.
+        # Its name must not equal that of a message whose field has this value.
         named = _id_of(delivery) if intake.key is None else f"unreadable:{_id_of(delivery)}"
         return Taken(_run(job, named, unreadable, intake), trouble)
     return Taken(_run(job, key, payload, intake))
@@ -150,7 +150,7 @@ def _key(delivery: Delivery, intake: Intake, payload: JsonObject) -> str:
 
 
 def _id_of(delivery: Delivery) -> str:
-    """The message's id. One without is a message of its own each time it comes."""
+    """The message's id. A message without an id is another message each time it comes."""
     return delivery.id or time_ordered_id()
 
 

@@ -1,4 +1,4 @@
-"""The janitor: removes what retention lets go, a batch at a time."""
+"""The janitor: removes what retention no longer keeps, a batch at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fencepost.ports.store import Store
 from fencepost.services.service import Service
 
 IDLE_STRETCH = 5
-"""Where nothing was to be removed the next look is not as near."""
+"""After a look that removed nothing, the next look comes later by this factor."""
 
 
 class Janitor(Service):

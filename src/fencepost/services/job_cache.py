@@ -1,4 +1,4 @@
-"""The job book: the specs of a namespace, as they were a moment ago."""
+"""The job cache: the specs of a namespace, as they were a moment ago."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FRESH_S = 2.0
 
 
 class JobCache:
-    """Read again after a while, and where a job is not in it. It keeps this process's budgets for retries."""
+    """Read again after a while, and for a job that is not in it. It keeps this process's retry budgets."""
 
     def __init__(self, store: Store, namespace: Namespace) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class JobCache:
         return self._specs
 
     def budget(self, spec: JobSpec) -> RetryBudget | None:
-        """What pays for the retries of a job; None where nothing has to."""
+        """The budget that pays for the retries of a job; None where the job has none."""
         share = spec.retry.budget
         if share is None:
             return None

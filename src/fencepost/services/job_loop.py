@@ -1,8 +1,9 @@
 """The event loop on which a processor's jobs run: in a thread of its own, once it is started.
 
-What waits for a job sees it as a future of the loop that began it. A cancellation of the future reaches the
-job, and the future is done when the job is: a job that cleans up, or does not heed, is waited for as if it
-were of the same loop. Before the start, and in a process that never starts it, jobs run where they are begun.
+A caller that waits for a job sees it as a future of its own loop. A cancellation of the future reaches the
+job, and the future is done when the job is: the caller waits for a job that cleans up, or ignores its
+cancellation, as for one of its own loop. Before the start, and in a process that never starts it, jobs run in
+the loop of their caller.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextvars import copy_context
 from typing import Any
 
 LEFT_S = 1.0
-"""How long jobs that are left may take to end by their cancellation."""
+"""How long jobs that are left may take to end after their cancellation."""
 
 
 class JobLoop:
@@ -44,7 +45,7 @@ class JobLoop:
         return ended
 
     async def answers(self, within_s: float) -> bool:
-        """Whether the loop is not held up by a job."""
+        """Whether the loop is free, and not held up by a job."""
         if self._loop is None:
             return True
         here, heard = asyncio.get_running_loop(), asyncio.Event()
@@ -88,7 +89,7 @@ class JobLoop:
 
 
 class RemoteWork(asyncio.Future[str | None]):
-    """Work on the loop of jobs, as the loop sees it that waits for it."""
+    """Work on the jobs' loop, as the caller's loop sees it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, str | None]) -> None:
         super().__init__(loop=asyncio.get_running_loop())

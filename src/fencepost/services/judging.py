@@ -1,8 +1,8 @@
-"""The judge as services hand it to the ledger, with somebody who keeps the minutes.
+"""The judge that services pass to the ledger, with a log of its verdicts.
 
-A verdict is carried out inside the store's transaction, so only when the call has returned it is known that
-it was. Then it is told, each tick once. Runs that are to make way are not: the store leaves alone what is out
-of its reach, and does not say which.
+A verdict is carried out inside the store's transaction, so it takes effect only when the call has returned.
+Then it is reported, each tick once. Runs that are to make way are not reported: the store leaves alone those
+that it cannot stop, and does not say which.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class VerdictLog:
         self._told: dict[tuple[Namespace, ScheduleId, RunKey | None], Event] = {}
 
     def judge(self, facts: ScheduleFacts, now: StoreTime, room: int) -> Sequence[Verdict]:
-        """The verdicts of `core.verdict`; what ends by them is noted if anybody wants to know."""
+        """The verdicts of `core.verdict`; ticks that end by them are noted if there is a listener."""
         verdicts = judge(facts, now, room)
         if is_heard():
             self._note(facts, verdicts)

@@ -1,8 +1,8 @@
 """Leadership: the shards that this node may act for, shared between the elector and the planner.
 
-The elector moves it; the planner reads it. A grant carries an event that is set the moment the node may no
-longer believe in it, whatever the cause, so nobody has to ask again and again. While the planner writes it
-holds `writing`, and a lease is released only without a write in flight.
+The elector changes it; the planner reads it. A grant carries an event that is set the moment the node may no
+longer believe in it, for any cause, so no code has to poll. While the planner writes it holds `writing`, and
+a lease is released only without a write in flight.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Leadership:
         self.step_down(late, "the lease ran out before a renewal was confirmed")
 
     def led(self, now: Monotonic) -> tuple[Led, ...]:
-        """What this node would say that it leads."""
+        """The shards that this node reports to lead."""
         self.expire(now)
         return tuple(
             self._told(shard, state, now)

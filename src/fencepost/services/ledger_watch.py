@@ -1,12 +1,12 @@
-"""The ledger watch: what this process has seen of the ledger, and whether that has fallen.
+"""The ledger watch: how far this process has seen the ledger, and whether the ledger has fallen behind that.
 
 It lives in memory only, so it notices what is restored under a running process. The process that notices
-marks the ledger before it ends: every node that starts finds the mark and refuses to work, until somebody has
-run `fencepost migrate --restored`.
+marks the ledger before it ends: every node that starts finds the mark and refuses to work, until an operator
+has run `fencepost migrate --restored`.
 
-What was read counts as seen only once a write has made it durable (`remember`), as the write that a sign of
-life is does: a number that a server has not made durable may fall when the server crashes, and that is no
-restored backup.
+What was read counts as seen only once a write has made it durable (`remember`), such as the write of a sign
+of life. A number that a server has not made durable may fall when the server crashes, and that is no restored
+backup.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEND = (
 
 
 class LedgerWatch:
-    """Of one node."""
+    """The ledger watch of one node."""
 
     def __init__(self, store: Store, node_id: NodeId) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class LedgerWatch:
             raise StoreReplaced(_told(found.older))
 
     async def check_claims(self, claims: Sequence[Claim]) -> None:
-        """Before they begin: a worker asks for one batch after the other, and each has later fences."""
+        """Check claims before they begin: a worker makes one claim after the other, and fences rise."""
         if claims:
             if why := given_again(min(one.fence for one in claims), self._last_fence):
                 await self._refuse(why)

@@ -1,9 +1,9 @@
-"""The waiting room: workers outside that ask for work, until there is some.
+"""The long poll: workers outside that ask for work wait here until there is some.
 
-Each visitor looks for itself, and then rests until a hint comes, the next run is due, or the poll says that
-it has slept long enough. A visitor leaves when it has work, when its time is up, when whoever asked has gone,
-when the room closes, or when the same worker asks again: its second request takes the place of the first,
-after the first has left, so that what the first may have claimed in its last moment is adopted by the second.
+Each request looks for itself, and then rests until a hint comes, the next run is due, or the poll is due.
+A request ends when it has work, when its time is up, when its client has gone, or when the server stops. It
+also ends when the same worker asks again: the second request takes the place of the first after the first has
+ended, so that the second adopts what the first may have claimed in its last moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fencepost.services.verbs.work import Loan, Order, WorkVerbs
 
 VISITORS_MAX = 500
 LOOKING_MAX = 4
-"""How many look into the store at a time: a hint that wakes everybody must not take all its connections."""
+"""How many requests read the store at a time: a hint that wakes all of them must not take all connections."""
 
 
 Seat: TypeAlias = tuple[Namespace, NodeId]
@@ -29,7 +29,7 @@ Seat: TypeAlias = tuple[Namespace, NodeId]
 
 
 class Poller:
-    """One who waits. `leave` may be called at any time, and more than once."""
+    """One waiting request. `leave` may be called at any time, and more than once."""
 
     def __init__(self) -> None:
         self.leaving = False
@@ -42,7 +42,7 @@ class Poller:
 
 
 class LongPoll:
-    """Of one server."""
+    """The waiting requests of one server."""
 
     def __init__(self, pollers_max: int = VISITORS_MAX) -> None:
         self._pollers_max = pollers_max
@@ -63,7 +63,7 @@ class LongPoll:
         self._unlisten = await signals.listen(Topic.RUNS, self._ring)
 
     def close(self) -> None:
-        """Let everybody go, and nobody in."""
+        """End all waiting requests, and admit no more."""
         self._closed = True
         for one in self._pollers.values():
             one.leave()

@@ -1,7 +1,7 @@
 """A service in a thread with an event loop of its own.
 
-The work of such a service and the work of the node wait for each other only at the interpreter lock. The
-service opens what belongs to an event loop, such as a store, within its own loop.
+Such a service and the node share only the interpreter lock. The service opens what belongs to an event loop,
+such as a store, within its own loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LoopThread(ABC):
         """The work, in the thread's own loop, until it is cancelled."""
 
     async def run(self) -> None:
-        """Serve until cancelled. What ends the work is raised here, in the loop of the caller."""
+        """Serve until cancelled. The error that ends the work is raised here, in the caller's loop."""
         try:
             await self._begun()
         finally:

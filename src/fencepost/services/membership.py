@@ -26,8 +26,8 @@ class Membership(Service):
     """Beats at the pace of lease renewals, because a dead node's shards should move as fast as its leases.
 
     `report` says what the node leads, `running` how much work it has, `stall_s` for how long it stood still,
-    `jobs` which jobs its application has, `on_drain` hears when it is asked to start nothing more, or to go
-    on.
+    `jobs` which jobs its application has. `on_drain` is called when the node is to start nothing more, or to
+    go on.
     """
 
     name = "membership"
@@ -58,18 +58,18 @@ class Membership(Service):
             await self._measure_skew()
         self._beats += 1
         if self._heed(await self._beat()):
-            # Whoever asked waits for a report that was made with it in mind.
+            # The caller that drains waits for a report that was made after the node knew of the drain.
             await self._beat()
         if self.node.plans:
             await self._look_for_rivals()
         return self._settings.lease_retry_period_s
 
     async def leave(self) -> None:
-        """Say goodbye, so that others need not wait."""
+        """Strike the node off, so that others need not wait."""
         await self._store.nodes.leave(self.node.node_id)
 
     async def _beat(self) -> bool:
-        """Tell how this node is, and hear who else lives; whether this one is being drained."""
+        """Report this node's state, and read which others live; returns whether this one is being drained."""
         report = replace(
             self.report(),
             skew_s=self.skew_s,
@@ -85,7 +85,7 @@ class Membership(Service):
         return any(one.draining for one in self.live if one.node.node_id == self.node.node_id)
 
     def _heed(self, draining: bool) -> bool:
-        """Do as one is asked; whether that is news."""
+        """Begin or end the drain; returns whether that is a change."""
         if draining == self.draining:
             return False
         self.draining = draining
@@ -94,7 +94,7 @@ class Membership(Service):
         return True
 
     async def _look_for_rivals(self) -> None:
-        """More than one node that believes to lead a shard is an alarm, told when it begins."""
+        """Log when more than one node begins to believe to lead a shard."""
         if all(len(claims) == 1 for claims in self._believers().values()):
             self._alarmed = False
             return
@@ -112,7 +112,7 @@ class Membership(Service):
         self._alarmed = bool(found)
 
     def _believers(self) -> Mapping[Shard, Sequence[NodeId]]:
-        """Who reported to lead each shard."""
+        """The nodes that reported to lead each shard."""
         found: dict[Shard, list[NodeId]] = {}
         for one in self.live:
             for led in one.report.leads:
@@ -120,7 +120,7 @@ class Membership(Service):
         return found
 
     async def _measure_skew(self) -> None:
-        """The host's clock against the store's, taking the answer to be half a round trip old."""
+        """The host's clock against the store's; the answer is taken to be half a round trip old."""
         before, sent = self._clock.wall(), self._clock.monotonic()
         store_now = await self._store.now()
         after = self._clock.wall()

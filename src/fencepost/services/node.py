@@ -3,8 +3,8 @@
 A clean stop claims nothing more, lets running work finish within the grace, hands back what is left, waits
 for the last reports, resigns the leases and strikes the node off the list of nodes. A second request to stop
 skips the waiting. An unexpected error in any service stops the whole process in the same order: a node that
-has lost one of its loops would only look alive. Where the store is not the one that it began with, it waits
-for nothing: what still runs may be running elsewhere already.
+has lost one of its loops would only look alive. Where the store is no longer the one that the node began
+with, it waits for nothing: its runs may be running elsewhere already.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from fencepost.telemetry.logs import Log
 FAREWELL_S = 5.0
 FIRST_SHARD = Shard(0)
 SERVICES_THAT_THINK = 3
-"""Planner, rules refresher and backfiller; each has one thought at a time."""
+"""Planner, rules refresher and backfiller; each has one search at a time."""
 
 
 class Runnable(Protocol):
@@ -56,7 +56,7 @@ class Runnable(Protocol):
 
 @dataclass
 class Surroundings:
-    """What a node is given: its world, its chance and its hands."""
+    """What a node gets from outside: its clock, its random numbers and its threads."""
 
     store: Store
     leases: LeaseStore
@@ -66,7 +66,7 @@ class Surroundings:
     jobs: Mapping[JobName, Job] = field(default_factory=dict)
     heart: Callable[[ActiveRuns], Runnable] | None = None
     thinkers: OffloadThreads | None = None
-    """Whose threads its planning thinks in; without, on the spot. They are let go with the node."""
+    """The threads in which its planning searches; None: in the loop itself. They are closed with the node."""
 
 
 class NodeRunner:
@@ -94,7 +94,7 @@ class NodeRunner:
 
     def also_over_broker(self, services: BrokerServices) -> None:
         """Run the loops over a message broker beside the node's own: they are drained with it, and the node
-        tells how it stands to the broker."""
+        reports how it stands to the broker."""
         own = self.membership.on_drain
 
         def each(draining: bool) -> None:
@@ -135,8 +135,8 @@ class NodeRunner:
             await task
 
     async def _check_ledger(self) -> None:
-        """Start nothing on a ledger that is known to be older than what was seen; where the store does not
-        answer, the first beat looks."""
+        """Start nothing on a ledger that is known to be older than what was seen. Where the store does not
+        answer, the first sign of life checks it."""
         try:
             await self.membership.watch.look()
         except StoreReplaced:
@@ -145,7 +145,7 @@ class NodeRunner:
             return
 
     def _tell_of_the_broken(self, services: Set[asyncio.Task[Any]]) -> None:
-        """At once, because what follows may take its time."""
+        """Log at once, because the stop may take its time."""
         for one in services:
             error = None if one.cancelled() else one.exception()
             ended = "a service has ended, and so does the node"
@@ -193,8 +193,8 @@ class NodeRunner:
         return await self._around.store.signals.listen(topic, wake)
 
     async def _watch_leases(self) -> list[Callable[[], None]]:
-        """Where the leases live elsewhere, hints come from there too. What they cannot promise is said
-        aloud."""
+        """Where the leases live elsewhere, take hints from there too, and log what that store cannot
+        promise."""
         if self.planning is None:
             return []
         for caveat in self._around.leases.caveats:
@@ -224,14 +224,14 @@ class NodeRunner:
             await task
 
     async def _say_goodbye(self) -> None:
-        """Resign and leave; a store that is away will learn of it by the leases running out."""
+        """Resign and leave; where the store is away, the leases run out by themselves."""
         if self.planning is not None:
             await _briefly(self.planning.elector.resign())
         await _briefly(self.membership.leave())
 
 
 async def _briefly(farewell: Awaitable[None]) -> None:
-    """What cannot be said in time is not said."""
+    """A farewell that takes too long is given up."""
     with suppress(StoreUnavailable, TimeoutError):
         async with asyncio.timeout(FAREWELL_S):
             await farewell

@@ -1,9 +1,9 @@
-"""The notifier: looks what is new and wrong, and has it told.
+"""The notifier: looks for what is new and wrong, and has it told.
 
-It finds out which states are wrong with the same functions as `fencepost status` and the metrics; everything
-else is one transaction of the store (`ports.notifications`), so it would not matter if several nodes did
-this. The leader of the first shard does, so that the store is asked once. While there is no target it looks
-for one, and at nothing else. A look that takes long is made less often.
+It finds out which states are wrong with the same functions as `fencepost status` and the metrics. The rest is
+one transaction of the store (`ports.notifications`), so several nodes could do it at once without harm. The
+leader of the first shard does it, so that the store is asked once. While there is no target it only looks for
+one. A look that takes long is made less often.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Notifier(Service):
         return max(min(rests), REST_PER_LOOK * elapsed_s(begun, self._clock.monotonic()))
 
     async def _judged(self, namespace: Namespace, asked: Collection[Event]) -> list[Item]:
-        """What is wrong at this moment, as far as it is asked for."""
+        """What is wrong at this moment, among the events that targets ask for."""
         judges = {
             Event.GATE_CLOSED: self._gates_closed,
             Event.STUCK: self._stuck,
@@ -80,7 +80,7 @@ class Notifier(Service):
         return found
 
     async def _bounded(self, namespace: Namespace, event: Event, judged: Sequence[Item]) -> list[Item]:
-        """Those whose alarms are open, and as many others as there may be beside them."""
+        """The items whose alarms are on, and as many others as there is room for."""
         subjects = {one.subject for one in await self._open(namespace, event)}
         known = [one for one in judged if one.subject in subjects]
         others = [one for one in judged if one.subject not in subjects]
@@ -115,8 +115,8 @@ class Notifier(Service):
         ]
 
     async def _unserved(self, namespace: Namespace) -> list[Item]:
-        """Schedules without code, and those whose alarm is open and not known to be over: no worker says
-        which jobs it has, or there are too many to look at all."""
+        """Schedules without code, and those whose alarm is on and not known to be over: no worker reports its
+        jobs, or there are too many schedules to look at all."""
         registered = await self._store.jobs.all(namespace)
         nodes = await self._store.nodes.live()
         jobs = unserved_jobs(registered, nodes, namespace)
@@ -132,7 +132,7 @@ class Notifier(Service):
         return [*fired, *(beginning_of(one) for one in opened if one.subject not in seen)]
 
     async def _incomplete(self, namespace: Namespace) -> list[Item]:
-        """Jobs of which a smaller share has run in the last day than should."""
+        """Jobs of which a smaller share has run in the last day than their target."""
         target, now = self._settings.completeness_target, await self._store.now()
         tallies = await self._store.ledger.tally_by_job(namespace, COMPLETENESS_WINDOW_S)
         jobs = {job: completeness(tally) for job, tally in tallies.items()}

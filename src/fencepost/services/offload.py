@@ -1,13 +1,13 @@
-"""Long thoughts, aside: what is only computed, and may take seconds, must not hold up an event loop that has
-leases to renew and others to answer.
+"""Long searches run in other threads: pure computation that may take seconds must not hold up an event loop
+that has leases to renew and other callers to answer.
 
-A search for fire times can be long, and whoever asks for it over HTTP chose what is searched. A server thinks
-in few threads of its own, with a bound on those who wait for one; a node that plans has one for each of its
-services that think, so that no backfill holds up the planner. Everywhere else it is done on the spot: a
-command has nothing else to do, and a simulated world knows no threads.
+A search for fire times can be long, and a caller over HTTP chooses what is searched. A server searches in a
+few threads of its own, with a bound on the callers that wait for one. A node that plans has one thread for
+each of its services that search, so that no backfill holds up the planner. Everywhere else the search runs on
+the spot: a command has nothing else to do, and a simulated world has no threads.
 
-A server thinks for many credentials (`OffloadThreads.of`). Each has one thread at a time and a few thoughts
-that wait for it, so the threads go round the credentials, and the time of each thought is bounded.
+A server searches for many credentials (`OffloadThreads.of`). Each has one thread at a time and a few searches
+that wait for it, so the threads go round the credentials, and the time of each search is bounded.
 """
 
 from __future__ import annotations
@@ -29,32 +29,33 @@ T = TypeVar("T")
 THREADS = 2
 WAITING_MAX = 16
 EACH_MAX = 5
-"""Of one credential. With `THOUGHT_MAX_S` for each, the last is answered before its request is given up."""
+"""The bound of one credential. With `THOUGHT_MAX_S` for each, the last is answered before its request times
+out."""
 THOUGHT_MAX_S = 5.0
-ANYBODY = ""
+ANONYMOUS = ""
 THOUGHT_THREAD = "fencepost-thought"
-"""What its threads are called."""
+"""The name of its threads."""
 
 
 class Offload(Protocol):
-    """Where a long thought is thought."""
+    """Where a long search runs."""
 
     async def __call__(self, work: Callable[[], T]) -> T:
-        """What the work comes to."""
+        """The result of the work."""
         ...
 
 
 async def inline(work: Callable[[], T]) -> T:
-    """Here and now."""
+    """On the spot."""
     return work()
 
 
 _thinking: set[int] = set()
-"""The threads of this process that think just now."""
+"""The threads of this process that search at this moment."""
 
 
 def is_offloaded(thread: threading.Thread) -> bool:
-    """Whether a thought goes on in it. Nothing is written from one: it need not be waited for."""
+    """Whether a search runs in the thread. A search writes nothing: the end of the process need not wait."""
     return thread.ident in _thinking
 
 
@@ -68,7 +69,7 @@ def _noted(work: Callable[[], T]) -> T:
 
 
 class OffloadThreads:
-    """Some threads. A thought that nobody waits for any more is thought to its end, and counts till then."""
+    """Some threads. A search whose caller has gone runs to its end, and counts until then."""
 
     def __init__(
         self,
@@ -87,10 +88,10 @@ class OffloadThreads:
     async def __call__(self, work: Callable[[], T]) -> T:
         """As `Offload`; refused where too many wait."""
         self._admit()
-        return await self._begin(ANYBODY, self._think(work))
+        return await self._begin(ANONYMOUS, self._think(work))
 
     def of(self, who: str) -> Offload:
-        """The same for one of many: one thought at a time, within a bound, and few that wait."""
+        """The same for one of many callers: one search at a time, within a bound, and few that wait."""
 
         async def offload(work: Callable[[], T]) -> T:
             self._admit(who)
@@ -102,10 +103,10 @@ class OffloadThreads:
         """Begin nothing more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _admit(self, who: str = ANYBODY) -> None:
+    def _admit(self, who: str = ANONYMOUS) -> None:
         if self._thoughts.total() >= self._most:
             raise TurnedAway("too many searches for fire times wait here already; ask again later")
-        if who != ANYBODY and self._thoughts[who] >= self._each_max:
+        if who != ANONYMOUS and self._thoughts[who] >= self._each_max:
             fix = "wait until one of them is answered, then ask again"
             raise TurnedAway(f"{self._each_max} searches of this credential are under way already; {fix}")
 

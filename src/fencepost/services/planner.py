@@ -1,7 +1,7 @@
 """The planner: writes the ticks of the shards it leads, ahead of time.
 
-Finding fire times takes as long as it takes: a combination of triggers may be searched for a second, and
-after a long absence there are many to find. That is done aside, a batch at a time, while the elector goes on
+Finding fire times may take long: a search in a combination of triggers may take a second, and after a long
+absence there are many to find. That runs in another thread, a batch at a time, while the elector goes on
 renewing the leases; a batch whose lease was lost meanwhile is not written.
 """
 
@@ -46,7 +46,7 @@ TRIGGERS_KEPT_MAX = 1_000
 UNREADABLE_REST_S = 60.0
 UNREADABLE_KEPT_MAX = 1_000
 THOUGHT_MAX_S = 1.0
-"""So long a plan waits, at most, for others that go with it, but for the one that is being found."""
+"""How long a found plan waits, at most, for others that go with it; the search in hand may take longer."""
 
 
 class Planner(Service):
@@ -89,15 +89,15 @@ class Planner(Service):
         return 0.0
 
     def _rest_s(self) -> float:
-        """Longer where the last window was empty and a change of a schedule would be heard of."""
+        """Longer where the last window was empty and hints tell of every change of a schedule."""
         every_s = self._settings.plan_every_s
         if self._had_work or not self._store.signals.are_connected:
             return every_s
         return max(every_s, idle_rest_s(self._settings.horizon_s, self._settings.takeover_s))
 
     async def _round(self, grants: Mapping[Shard, Grant]) -> bool:
-        """Plan one window; True where there is more to do at once. Where nothing got on, because somebody
-        else has the cursors, another look would find the same."""
+        """Plan one window; True where there is more to do at once. Where no plan advanced, because another
+        node has the cursors, another look would find the same."""
         limit, passed = self._settings.plan_schedules_max, self._passed
         asked_at = self._clock.monotonic()
         window = await self._store.plans.window(
@@ -122,8 +122,8 @@ class Planner(Service):
     def _plans(
         self, window: PlanningWindow, grants: Mapping[Shard, Grant], unreadable: list[Cursor]
     ) -> Iterator[Plan | None]:
-        """One after the other as they are written, so that a long absence costs time and not memory. None for
-        a schedule that has none: finding that out may have taken its time."""
+        """One plan after the other as they are written, so that a long absence costs time and not memory.
+        None for a schedule that has none: finding that out may have taken time."""
         rules = Rules(tzdata_version(), window.now)
         for cursor in in_turn(window.cursors):
             ticks_max = self._ticks_max(cursor.namespace)
@@ -145,8 +145,8 @@ class Planner(Service):
                 yield None
 
     def _ticks_max(self, namespace: Namespace) -> int:
-        """How many ticks the next plan of a namespace may have; none, until the next pass, where it has had
-        all that its quota allows."""
+        """How many ticks the next plan of a namespace may have; none, until the next pass, where the
+        namespace has used up its quota."""
         per_s = self._settings.quotas(namespace).planned_per_s
         left = self._allowance.left(namespace, per_s, self._clock.monotonic())
         if left <= 0 and namespace not in self._over_quota:
@@ -156,7 +156,7 @@ class Planner(Service):
         return max(0, min(self._settings.plan_ticks_max, left))
 
     def _trigger(self, cursor: Cursor) -> Trigger | None:
-        """One schedule that cannot be read must not keep the others from being planned."""
+        """The trigger, or None: a schedule that cannot be read must not keep others from being planned."""
         try:
             return self._triggers.get(cursor)
         except UsageError as error:
@@ -164,7 +164,7 @@ class Planner(Service):
             return None
 
     def _tell(self, cursor: Cursor, error: UsageError) -> None:
-        """Once for a version, as long as there are not too many of them to remember."""
+        """Log the error once for a version, unless there are too many of them to remember."""
         key = cursor.namespace, cursor.schedule_id, cursor.version
         if key in self._told:
             return
@@ -179,7 +179,7 @@ class Planner(Service):
         )
 
     async def _postpone(self, cursors: Sequence[Cursor], grants: Mapping[Shard, Grant]) -> None:
-        """Out of the window for a while, so that what cannot be read does not fill it."""
+        """Take these out of the window for a while, so that cursors that cannot be read do not fill it."""
         mine = [one for one in cursors if not grants[one.shard].lost.is_set()]
         if mine:
             by_s = self._settings.horizon_s + UNREADABLE_REST_S
@@ -204,7 +204,7 @@ class Planner(Service):
         return any(True for _ in receipt.written(trusted))
 
     async def _step_down(self, stale: Mapping[Shard, Epoch]) -> None:
-        """From all of them before any is written down, which may take its time."""
+        """Step down from all shards before any refusal is noted, which may take its time."""
         for shard, epoch in stale.items():
             self.log.warning("write refused: the epoch is stale", shard=shard, epoch=epoch)
             emit(PlanRefused(shard, epoch))
@@ -214,14 +214,14 @@ class Planner(Service):
             await self._note_refusal(shard, epoch)
 
     async def _note_refusal(self, shard: Shard, epoch: Epoch) -> None:
-        """For people; where it cannot be written down, the log line above has to do."""
+        """Note the refusal for people; where that fails, the log line above must do."""
         with suppress(StoreUnavailable):
             await self._store.epochs.note_refusal(shard, epoch, self._node_id)
 
 
 class TriggerCache:
-    """Triggers are parsed once for many ticks, and schedules that say the same share one and its fire times;
-    the store is small whatever the number of schedules. `watch` may wrap each trigger that it makes."""
+    """Triggers are parsed once for many ticks, and schedules with the same trigger share one and its fire
+    times; the cache is bounded. `watch` may wrap each trigger that it makes."""
 
     def __init__(self, watch: Callable[[Combinable], Combinable] = lambda trigger: trigger) -> None:
         self._watch = watch
@@ -246,8 +246,8 @@ def _decode(text: str) -> Combinable:
 
 
 def _batches(plans: Iterable[Plan | None], runs_max: int, clock: Clock) -> Iterator[list[Plan]]:
-    """Plans in order, so many that their runs fit into one write, and that none waits long for others to be
-    found."""
+    """Plans in order, in batches whose runs fit into one write, and in which no plan waits long for others to
+    be found."""
     batch: list[Plan] = []
     runs, began = 0, 0.0
     for one in plans:

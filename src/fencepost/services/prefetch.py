@@ -1,12 +1,13 @@
 """Prefetch: while runs are short, more of them are claimed than there is room for.
 
 A worker that claims only what it has room for, and whose runs end at once, spends its time waiting for the
-store. So it claims as many more as it would begin within a moment, at the pace at which runs ended while it
-was at work. They wait here, with a heartbeat like any run in progress, and begin in the order of their claims
-as others end. What has not begun after a second is handed back to the ledger, and that costs it no attempt.
+store. So it claims a number more: those that it would begin within a moment, at the pace at which runs ended
+while it was at work. They wait here, with a heartbeat like any run in progress, and begin in the order of
+their claims as others end. A run that has not begun after a second is handed back to the ledger, at no cost
+of an attempt.
 
-A run that a crash would end for good, or that takes a place which others of its job wait for, is not among
-them: of those a worker has no more in hand than it may do at once.
+Two kinds of runs are never prefetched: those that a crash would end for good, and those that take a place
+which others of their job wait for. Of those a worker holds only as many as it may run at once.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from fencepost.services.active import ActiveRun
 MOMENT_S = 0.05
 PATIENCE_S = 1.0
 PACE_OF_MIN = 10
-"""A pace is that of so many runs at least."""
+"""A pace is measured over at least this number of runs."""
 PACE_MAX_S = 0.5
-"""A pace that is older than this says nothing."""
+"""A pace that is older than this is not used."""
 
 
 class Prefetch:
@@ -47,11 +48,11 @@ class Prefetch:
         self.waiting.append((active, now_s))
 
     def next(self) -> ActiveRun | None:
-        """Whose turn it is; None where nothing waits."""
+        """The run whose turn it is; None where nothing waits."""
         return self.waiting.popleft()[0] if self.waiting else None
 
     def stale(self, now_s: float) -> list[ActiveRun]:
-        """Take out what has waited for too long."""
+        """Take out the runs that have waited for too long."""
         found = []
         while self.waiting and now_s - self.waiting[0][1] >= PATIENCE_S:
             found.append(self.waiting.popleft()[0])
@@ -63,7 +64,7 @@ class Prefetch:
 
     @property
     def is_low(self) -> bool:
-        """Whether so few wait that a claim is a large one."""
+        """Whether so few runs wait that a claim would be large."""
         return len(self.waiting) <= self.size // 2
 
     def note_work(self, under_way: bool, now_s: float) -> None:
@@ -85,7 +86,7 @@ class Prefetch:
 
 
 def not_prefetched(jobs: Mapping[JobName, Job]) -> frozenset[JobName]:
-    """The jobs of which none waits here; see the module."""
+    """The jobs whose runs are never prefetched; see the module."""
     return frozenset(name for name, job in jobs.items() if _is_dear(job.spec))
 
 

@@ -1,21 +1,23 @@
-"""A processor: does runs that reach it as messages, with no store.
+"""A processor: carries out runs that reach it as messages, with no store.
 
-It takes messages of its destinations, as many as it may do at once, and calls the functions of an
-application. Where a result is expected it says that the attempt has started, that it goes on, and how it
-ended, each as a message to the place that the order names; the ledger's side is `services.replies`. The
-message is acknowledged when the broker has the reply, so a processor that dies leaves its message to
+It takes messages of its destinations, as many as it may process at once, and calls the functions of an
+application. Where a result is expected it replies that the attempt has started, that it goes on, and how it
+ended, each as a message to the place that the order names; the ledger's side is `services.replies`. It
+acknowledges the message when the broker has the reply, so a processor that dies leaves its message to
 another one. A run that must not begin twice is acknowledged before it begins.
 
-A broker delivers again what it was not answered for, for example after a lost connection. An attempt that
-runs here already is not begun beside itself: its message is answered together with the first one. An attempt
-that has ended here is not done again: its reply is sent again. The latest endings are kept for that.
+A broker delivers a message again if it got no answer for it, for example after a lost connection. An attempt
+that runs here already is not begun a second time: its message is answered together with the first one. An
+attempt that has ended here is not carried out again: its reply is sent again. The processor keeps the latest
+endings for that.
 
-The functions of jobs run on an event loop of their own (`services.job_loop`), so that one that blocks its
-loop does not keep the other runs of the process from showing life. An attempt that is over its time is ended
-and told of from here, whatever its function does. While their loop stands still no more messages are taken.
+The functions of jobs run on an event loop of their own (`services.job_loop`), so that a function that blocks
+its loop does not keep the other runs of the process from showing life. The processor itself ends an attempt
+that is over its time and reports it, whatever its function does. While the jobs' loop stands still it takes
+no more messages.
 
-Nothing here decides whose the run is: another attempt may have it by now. Then an announcement says so, and
-the work is stopped. That is a hint; a reply that comes too late is refused by the ledger.
+The processor does not decide who owns the run: another attempt may have it by now. Then an announcement says
+so, and the work is stopped. That is a hint; the ledger refuses a reply that comes too late.
 """
 
 from __future__ import annotations
@@ -66,9 +68,9 @@ from fencepost.telemetry import traces
 from fencepost.telemetry.secrets import mask, mask_any
 
 WAIT_S = 1.0
-"""How long one look for messages may take; a stop waits for it."""
+"""How long one request for messages may take; a stop waits for it."""
 DELIVERIES_MAX = 5
-"""After how many deliveries a message is rejected: it may be what ends its processors."""
+"""After this number of deliveries a message is rejected: it may be what kills its processors."""
 MOMENT_S = 0.05
 STOP_S = 5.0
 """How long work that was told to stop may take."""
@@ -81,7 +83,7 @@ AnswerTo = Callable[[Sequence[Delivery]], Awaitable[None]]
 
 
 class Processor(BrokerService):
-    """One destination's messages, and the functions that they are for."""
+    """The messages of one destination, and the functions that process them."""
 
     name = "processor"
 
@@ -113,7 +115,7 @@ class Processor(BrokerService):
         return len(self._tasks)
 
     async def run_once(self) -> float:
-        """Take as many messages as there is room for, and begin to do them."""
+        """Take as many messages as there is room for, and begin their work."""
         if self._bug is not None:
             raise AssertionError("an order must not raise") from self._bug
         broker = await self.link.ready()
@@ -129,7 +131,7 @@ class Processor(BrokerService):
         return 0.0
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
-        """Let what runs finish within the grace, unless it is to hurry; what does not is left to another
+        """Let running work finish within the grace, unless it is to hurry. Unfinished work is left to another
         processor."""
         if self._tasks:
             finished = asyncio.create_task(asyncio.wait(self._tasks))
@@ -148,7 +150,7 @@ class Processor(BrokerService):
                 await self._subscription.close()
 
     async def _begin_all(self, broker: Broker, subscription: Subscription, left: deque[Delivery]) -> None:
-        """One after the other. Where the broker goes away meanwhile, what has not begun is another's."""
+        """One after the other. Where the broker goes away meanwhile, the rest is left to other processors."""
         try:
             while left:
                 await self._begin(broker, subscription, left[0])
@@ -215,7 +217,7 @@ class Processor(BrokerService):
             work.stop(form.why)
 
     async def _do(self, broker: Broker, subscription: Subscription, work: Work) -> None:
-        """The whole order: its work, its replies, and what becomes of its message."""
+        """The whole order: its work, its replies, and the answer to its message."""
         try:
             if not work.is_over:
                 await self._work(broker, work)
@@ -227,7 +229,7 @@ class Processor(BrokerService):
         if work.is_final:
             self._endings.add(key_of(work.order), work.form)
         if not work.order.at_most_once:
-            # What the broker does not hear now it delivers again.
+            # The broker delivers the message again if it does not hear this.
             with suppress(BrokerUnavailable, BrokerRefused):
                 await answer(work.deliveries)
 
@@ -244,7 +246,7 @@ class Processor(BrokerService):
         self.log.run(claim, said, attempt=claim.attempt, fence=claim.fence)
 
     async def _answer_to(self, broker: Broker, subscription: Subscription, work: Work) -> AnswerTo:
-        """What the broker is to hear of its message. A reply that is expected is sent first."""
+        """The answer to the broker for its message. A reply that is expected is sent first."""
         form = work.form
         if form is not None and work.order.reply_to is not None:
             told = await self._reply_surely(broker, work, form)
@@ -256,7 +258,7 @@ class Processor(BrokerService):
         return partial(subscription.reject, reason=form.error or "failed")
 
     async def _form_of(self, work: Work) -> ReplyForm | None:
-        """How the work ended; None where nothing is to be said of it."""
+        """How the work ended; None where nothing is to be replied."""
         order = work.order
         job = self._jobs.get(order.claim.job)
         if job is None:
@@ -300,7 +302,7 @@ class Processor(BrokerService):
         )
 
     def _form(self, work: Work, outcome: Outcome, **said: Any) -> ReplyForm:
-        """Every text of it can be sent as UTF-8."""
+        """A reply whose texts can all be sent as UTF-8."""
         claim = work.order.claim
         said = {name: cleaned(value) if isinstance(value, str) else value for name, value in said.items()}
         return ReplyForm(
@@ -313,8 +315,8 @@ class Processor(BrokerService):
         )
 
     async def _show_life(self, broker: Broker, work: Work) -> None:
-        """Say that the attempt has started, then that it goes on, with what the job says of its progress. One
-        that is over in a moment says only how it ended: half the messages, and half the ledger's work."""
+        """Reply that the attempt has started, then that it goes on, with the job's progress. An attempt that
+        is over in a moment only replies how it ended: half the messages, and half the ledger's work."""
         if work.order.reply_to is None:
             return
         every_s = work.order.heartbeat_every_s or self._settings.heartbeat_every_s
@@ -351,7 +353,7 @@ class Processor(BrokerService):
 
 
 async def _within(task: asyncio.Future[str | None], timeout_s: float | None) -> str | None:
-    """The work's result, within its time. Work that does not heed its cancellation is left to itself."""
+    """The work's result, within its time. Work that ignores its cancellation is left to itself."""
     done, _ = await asyncio.wait({task}, timeout=timeout_s)
     if done:
         return task.result()

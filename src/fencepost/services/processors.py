@@ -31,7 +31,7 @@ class Processors:
         self._further.append(service)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until asked to stop; then take no more, and let what runs finish within the grace."""
+        """Work until asked to stop; then take no more, and let running work finish within the grace."""
         self._job_loop.start()
         loops = [asyncio.create_task(one.run()) for one in (*self._each, *self._further)]
         waiting = asyncio.create_task(stop.wait())

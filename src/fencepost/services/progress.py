@@ -1,4 +1,4 @@
-"""Watching whether a job gets on."""
+"""Watches whether a job makes progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.ports.run import Run
 
 
 async def until_stuck(run: Run, deadline_s: float) -> None:
-    """Return once the job has not said for so long that it gets on, by the loop's own time."""
+    """Return once the job has marked no progress for the deadline, by the loop's own time."""
     loop = asyncio.get_running_loop()
     silence = begin_watch(run.marks, Monotonic(loop.time()), deadline_s)
     while not is_stuck(silence, Monotonic(loop.time()), deadline_s):

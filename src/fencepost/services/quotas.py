@@ -1,4 +1,4 @@
-"""Quotas in use: runs by request are counted here, and so are refusals, whoever asked."""
+"""Quotas in use: counts the runs by request, and the refusals, of all callers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ RESERVE_PASSES = 2
 
 
 class RunQuota:
-    """How many runs a namespace may have made by request. Every verb that makes runs takes them from here
-    before it writes, and gives back those that it did not make. A server counts all verbs together; without
-    an allowance nothing is counted."""
+    """How many runs a namespace may make by request. Every call that makes runs takes them from here before
+    it writes, and gives back those that it did not make. A server counts all calls together; without an
+    allowance nothing is counted."""
 
     def __init__(self, namespace: Namespace, quotas: Quotas, allowance: Allowance | None) -> None:
         self._namespace = namespace
@@ -30,7 +30,7 @@ class RunQuota:
         self._allowance = allowance
 
     def take(self, count: int) -> None:
-        """Take so many, or refuse them all."""
+        """Take `count` runs, or refuse them all."""
         if self._allowance is not None:
             at_once_max = self._allowance.most(self._quotas.enqueues_per_s)
             with refusals_counted():
@@ -38,7 +38,7 @@ class RunQuota:
             self._allowance.spend(self._namespace, count)
 
     def take_some(self, count_max: int) -> int:
-        """Take as many as are left, up to so many; none is a refusal for those who count them."""
+        """Take as many as are left, up to `count_max`; none counts as a refusal."""
         if self._allowance is None:
             return count_max
         taken = max(0, min(count_max, self._left(self._allowance)))
@@ -48,7 +48,7 @@ class RunQuota:
         return taken
 
     def give_back(self, count: int) -> None:
-        """So many were taken and not made."""
+        """Return `count` runs that were taken and not made."""
         if self._allowance is not None:
             self._allowance.give_back(self._namespace, count)
 
@@ -57,17 +57,17 @@ class RunQuota:
 
 
 UNCOUNTED = RunQuota(DEFAULT_NAMESPACE, UNLIMITED, None)
-"""For whoever has the store in their own hands."""
+"""For callers that work on the store directly."""
 
 
 def planning_allowance(settings: Settings) -> Allowance:
-    """What namespaces may have planned by one node, or backfilled."""
+    """How many runs one node may plan, or backfill, for each namespace."""
     return Allowance(settings.horizon_s + RESERVE_PASSES * settings.plan_every_s)
 
 
 @contextmanager
 def refusals_counted() -> Iterator[None]:
-    """Count a refusal inside, and let it go on."""
+    """Count a refusal inside the block, and raise it again."""
     try:
         yield
     except QuotaExceeded as error:
@@ -76,5 +76,5 @@ def refusals_counted() -> Iterator[None]:
 
 
 def count_refusal(error: QuotaExceeded) -> None:
-    """Count a refusal that is told and not raised."""
+    """Count a refusal that is returned and not raised."""
     emit(QuotaRefused(Quota(error.quota)))

@@ -1,5 +1,5 @@
-"""The reaper: takes runs away from workers that show no life, ends ticks that nobody came for, and calls
-those that wait for their turn where the bell was missed."""
+"""The reaper: takes runs away from workers that show no life, ends late ticks that no worker has claimed, and
+wakes ticks that wait for their turn where the wake-up was missed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fencepost.telemetry import traces
 from fencepost.telemetry.events import ClockSetBack, RescuesWaited, RunEnded, RunRescued, emit
 
 TRACED_MAX = 50
-"""How many rescues of one pass are told to whoever traces: each costs two questions."""
+"""The number of rescues of one pass that are traced: each costs two queries."""
 
 
 class Reaper(Service):
-    """Runs in every process; the ledger's comparisons make it harmless that there are many."""
+    """Runs in every process; the ledger's comparisons make it harmless that there are several."""
 
     name = "reaper"
 
@@ -72,7 +72,7 @@ class Reaper(Service):
         return silent
 
     def _tell_of_grace(self, last_s: float) -> None:
-        """One reaper of the fleet says so: the next sweep finds this one."""
+        """One reaper of the fleet logs it: the next sweep finds this one."""
         emit(RescuesWaited(last_s))
         if last_s < 0:
             emit(ClockSetBack("heartbeats", -last_s))
@@ -92,8 +92,8 @@ class Reaper(Service):
             emit(RunEnded(one.ticket.namespace, one.ticket.run_key, job, one.state))
 
     async def _trace(self, rescues: list[Rescue]) -> None:
-        """What the dead cannot tell is told by whoever took their runs, when all else is done: a store that
-        does not answer costs spans and nothing else."""
+        """Write the spans of dead attempts, after all other work: a store that does not answer costs only
+        spans."""
         with suppress(StoreUnavailable):
             for one in rescues[:TRACED_MAX] if traces.is_on() else ():
                 found = one.ticket.namespace, one.ticket.run_key

@@ -1,12 +1,12 @@
-"""Replies: what processors say of the runs that were sent to them.
+"""Replies: what processors report about the runs that were sent to them.
 
 Any process of the fleet takes any reply, so none is lost with the process that sent the run. A batch is
-received, brought to the ledger and acknowledged, in that order: what the ledger does not take now is
+received, written to the ledger and acknowledged, in that order: a reply that the ledger does not take now is
 delivered again. The ledger compares run key, attempt and fence, so a reply that is late or comes twice
-changes nothing; it is counted and let go. What no one can read is rejected.
+changes nothing; it is counted and dropped. A reply that cannot be read is rejected.
 
 `started` and `heartbeat` count the attempt as alive for one heartbeat timeout. Where the run was cancelled,
-or is another attempt's by now, an announcement tells its processor to stop.
+or another attempt has it by now, an announcement tells its processor to stop.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Reported:
 
     @property
     def ticket(self) -> Ticket:
-        """As the processor has it."""
+        """The ticket as the processor has it."""
         return Ticket(self.run.namespace, self.run.run_key, self.form.attempt, Fence(self.form.fence))
 
     @property
@@ -73,18 +73,18 @@ class Reported:
 
     @property
     def gets_on(self) -> bool:
-        """Whether it tells of progress."""
+        """Whether it reports progress."""
         return self.form.progress is not None or self.form.note is not None
 
     @property
     def is_current(self) -> bool:
-        """Whether the attempt still owns its run, as far as was read."""
+        """Whether the attempt still owns its run, by what was read."""
         run, form = self.run, self.form
         return run.state is RunState.RUNNING and (run.attempt, run.fence) == (form.attempt, form.fence)
 
 
 class Replies(BrokerService):
-    """One process's ear."""
+    """Takes replies for one process."""
 
     name = "replies"
 
@@ -152,7 +152,8 @@ class Replies(BrokerService):
         return Reported(form, run, job)
 
     async def _heed_signs(self, broker: Broker, signs: Sequence[Reported], now: StoreTime) -> None:
-        """Signs of life. The last of each attempt says all that the others do, but for their progress."""
+        """Handle signs of life. The last one of each attempt includes all others, except for their
+        progress."""
         if not signs:
             return
         got_on = {one.ticket for one in signs if one.gets_on}
@@ -196,7 +197,7 @@ class Replies(BrokerService):
             await self._store.ledger.report_progress(reports)
 
     async def _finish(self, ends: Sequence[Reported], now: StoreTime) -> None:
-        """All in one write. An attempt that reports twice at once has its first report."""
+        """All in one write. Of an attempt that reports twice at once the first report counts."""
         first = {one.ticket: one for one in reversed(ends)}
         if not first:
             return
@@ -227,7 +228,8 @@ class Replies(BrokerService):
         self._trail.note(Station.REPLIED, told)
 
     def _settled(self, one: Reported, now: StoreTime) -> Outcome:
-        """The retry budget of the process that takes the reply earns with the end of a first attempt."""
+        """The outcome. The end of a first attempt adds to the retry budget of the process that takes the
+        reply."""
         budget = self._book.budget(one.job) if one.is_current else None
         if budget is not None and is_first(one.run):
             budget.earn()
@@ -261,5 +263,5 @@ def _count(fate: ReplyFate, replies: int) -> None:
 
 
 def _took_s(run: RunRecord, now: StoreTime) -> float | None:
-    """By the store's clock: the processor's own is not asked."""
+    """By the store's clock: the processor's own is not used."""
     return None if run.started_at is None else max(since(run.started_at, now).total_seconds(), 0.0)

@@ -1,12 +1,12 @@
 """The reporter: reports how attempts ended, many in one write, and none as done before the ledger has it.
 
 An outcome waits until the batch is full or a few milliseconds have passed. While the store is away outcomes
-are kept and offered again; the ledger tells a repeated report from a refused one. Until its report is
-confirmed a run stays among the active ones, so its heartbeat goes on. What the attempt has logged is
-written first: whoever sees that a run has ended finds its log complete.
+are kept and sent again; the ledger tells a repeated report from a refused one. Until its report is confirmed
+a run stays among the active ones, so its heartbeat goes on. The log of the attempt is written first: a reader
+that sees the run ended finds its log complete.
 
-An attempt whose success marker is in a transaction of its own may still have its row locked by it. Its
-report is written by itself, after the others: they must not wait for it.
+An attempt whose success marker is in a transaction of its own may still have its row locked by it. The
+reporter writes its report separately, after the others, so that they do not wait for it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Reporter(Service):
 
     @property
     def backlog(self) -> int:
-        """How many outcomes the ledger has not confirmed."""
+        """The number of outcomes that the ledger has not confirmed."""
         return len(self._waiting) + len(self._in_doubt)
 
     def file(self, outcome: Outcome, *, in_doubt: bool = False) -> None:
@@ -66,7 +66,7 @@ class Reporter(Service):
             self.wakeup.wake()
 
     def note_committed(self, active: ActiveRun, error: str | None) -> None:
-        """A run that was completed by its own transaction; also what its function died of after that."""
+        """A run that its own transaction completed; also the error of its function after that."""
         self.settled += 1
         ticket = active.ticket
         tell_finished(ticket, active.claim.job, RunState.SUCCEEDED, active.took_s)
@@ -83,7 +83,7 @@ class Reporter(Service):
             self.wakeup.wake()
 
     async def done(self) -> None:
-        """Until the ledger has confirmed everything that was filed."""
+        """Wait until the ledger has confirmed everything that was filed."""
         await self._empty.wait()
 
     async def run_once(self) -> float:
@@ -109,7 +109,7 @@ class Reporter(Service):
                 self._asking.cancel()
 
     async def _settle_a_doubt(self) -> None:
-        """Until the first is answered, or others have come: those go before, and the question stays."""
+        """Wait until the first is answered, or others have come: those go before, and the question stays."""
         if self._asking is None:
             self._asking = asyncio.create_task(self._written([self._in_doubt[0]]))
         others = asyncio.create_task(self.wakeup.rest(IDLE_S))
@@ -122,7 +122,7 @@ class Reporter(Service):
             self._heed_answer(self._in_doubt.pop(0), asked)
 
     def _heed_answer(self, outcome: Outcome, asked: asyncio.Task[Sequence[Receipt]]) -> None:
-        """Where there was none, its row is locked still: the next one goes before it."""
+        """Where no answer came, its row is still locked: the next one goes before it."""
         try:
             (receipt,) = asked.result()
         except StoreUnavailable:
@@ -211,8 +211,8 @@ class Reporter(Service):
 
 
 def _tell(active: ActiveRun, outcome: Outcome, receipt: Receipt) -> None:
-    """A repeated report is one whose answer was lost, and has not been told of; or one of an attempt that
-    its own transaction had completed."""
+    """Report the end of an attempt. A repeated report is one whose answer was lost, and was not announced
+    yet; or one of an attempt that its own transaction had completed."""
     if receipt is Receipt.REFUSED:
         tell_refused(outcome.ticket)
         active.trace.lost(active.took_s)

@@ -1,4 +1,4 @@
-"""Asks everybody who may know whether the ledger is older than it was."""
+"""Asks all sources that may know whether the ledger is older than it was."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fencepost.services.fleet import LeaseReader
 
 @dataclass(frozen=True)
 class RestoreCheck:
-    """How far the ledger has come, and what tells that it is older than it was."""
+    """How far the ledger has come, and what shows that it is older than it was."""
 
     high_water: HighWater
     older: Sequence[str]
@@ -25,8 +25,8 @@ class RestoreCheck:
 
 
 async def check(store: Store, elsewhere: LeaseReader | None, guard_fence: int | None) -> RestoreCheck:
-    """`elsewhere` is where leases live, if that is not the store. A lease that is granted at this moment is
-    ahead of the ledger until it is registered, so the leases are read first."""
+    """`elsewhere` is where leases live, if that is not the store. The leases are read first: a lease that is
+    granted at this moment is ahead of the ledger until it is registered."""
     granted = await (elsewhere or store.leases).read()
     lineage = OWN_LINEAGE if elsewhere is None else None
     leaders, found = await store.epochs.all(), await store.epochs.high_water()

@@ -1,9 +1,8 @@
-"""Waiting for a run that was enqueued by hand, and what came of it.
+"""Waiting for a run that was enqueued by hand, and its result.
 
-Whoever waits leaves a mark on the run (`Ledger.await_end`), and the transaction that ends it tells the
-listeners of `ended`. A run that nobody waits for has no mark and costs nothing. The hint can be lost, and a
-run that is locked cannot be marked: so the waiter also looks at every poll, and at one that it could not mark
-soon again.
+A waiting caller marks the run (`Ledger.await_end`), and the transaction that ends it tells the listeners of
+`ended`. A run without a waiter has no mark and costs nothing. The hint can be lost, and a locked run cannot
+be marked. So the waiter also looks at every poll, and looks again soon at a run that it could not mark.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from fencepost.ports.store import Store
 from fencepost.services.verbs.runs import known_run
 
 UNMARKED_REST_S = 0.02
-"""After it could not be marked, and twice as long each time after that."""
+"""The rest after a run could not be marked; it doubles each time."""
 NEGLECTED = (
     "no worker has begun it: start one that has its queue and its job (fencepost run TARGET), or wait longer"
 )
@@ -30,7 +29,7 @@ NEGLECTED = (
 async def wait_for_end(
     store: Store, namespace: Namespace, run_key: RunKey, timeout_s: float | None, poll_s: float
 ) -> RunRecord:
-    """The run as it ended; `WaitTimeout` where that takes longer. No call of the store is broken off."""
+    """The run as it ended; `WaitTimeout` where that takes longer. No call of the store is cut short."""
     run = known_run(run_key, await store.ledger.get(namespace, run_key))
     if run.state in ENDED:
         return run
@@ -63,7 +62,7 @@ async def wait_for_end(
 
 
 async def succeeded(store: Store, namespace: Namespace, run: RunRecord) -> str | None:
-    """What a run that has ended left behind, as it is kept; `RunFailed` where it did not succeed."""
+    """The output of a run that has ended, as it is kept; `RunFailed` where it did not succeed."""
     attempts = await store.ledger.attempts(namespace, run.run_key)
     last = next((one for one in reversed(attempts) if one.attempt == run.attempt), None)
     if run.state is not RunState.SUCCEEDED:

@@ -1,11 +1,11 @@
 """The rules refresher: brings what is planned up to newer zone rules and newer calendars.
 
-A tick is planned by the rules that its planner knows. When a release brings newer zone rules, or an operator
+A planner plans a tick by the rules that it knows. When a release brings newer zone rules, or an operator
 changes a calendar, what has not fired yet may be wrong: ticks that are planned ahead, and the time at which
 the planner means to look again, which can be months away. The rules refresher looks once at every version in
-force that was last planned by older rules. Where the newer ones say the same it only notes that; where they
-differ the schedule gets its next version from this moment on: ticks ahead are withdrawn and planned anew,
-and what has fired stays as it is.
+force that was last planned by older rules. Where the newer ones give the same times it only notes that. Where
+they differ the schedule gets its next version from this moment on: ticks ahead are withdrawn and planned
+anew, and what has fired stays as it is.
 
 Only the leader of a shard refreshes it, and only towards newer rules: an old node in a rolling deploy leaves
 alone what a newer one has planned.
@@ -42,7 +42,7 @@ CALENDAR_CHANGED = "a calendar that it uses was changed"
 
 
 class Comparison(NamedTuple):
-    """Whether what is planned ahead is what these rules say, and what comes after it."""
+    """Whether the planned ticks are those of these rules, and the fire time after them."""
 
     same: bool
     upcoming: datetime | None
@@ -62,7 +62,7 @@ class RulesRefresher(Service):
         self._stuck: set[Behind] = set()
 
     def reconsider(self) -> None:
-        """Something was changed: what was set aside may go now."""
+        """Something was changed: schedules that were set aside may be tried again."""
         self._stuck.clear()
         self.wakeup.wake()
 
@@ -99,7 +99,7 @@ class RulesRefresher(Service):
         return len(outlived) == limit
 
     def _compare(self, one: Outlived, now: StoreTime) -> Comparison | None:
-        """What these rules say of it; None where it cannot be read, and is left to a node that can."""
+        """The version by these rules; None where it cannot be read, and is left to a node that can."""
         cursor = one.cursor
         if cursor.spec is None:
             return None
@@ -148,7 +148,7 @@ class RulesRefresher(Service):
         )
 
     def _set_aside(self, name: Behind) -> None:
-        """What cannot be renewed does not keep others from it, and is not tried at every look."""
+        """A schedule that cannot be renewed does not hold up others, and is not tried at every look."""
         if len(self._stuck) == STUCK_KEPT_MAX:
             self._stuck.clear()
         self._stuck.add(name)

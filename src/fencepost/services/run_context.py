@@ -1,10 +1,10 @@
-"""One attempt's way to the ledger: transactions, completion in the job's own transaction, recorded steps.
+"""One attempt's access to the ledger: transactions, completion in the job's own transaction, recorded steps.
 
-What matters here is who may say that the attempt succeeded. As long as the job has not handed the success
-marker to a transaction, its return does. After that only the commit does: whether it happened is the
-ledger's to know, not the job's, who may have rolled back, or lost the answer. So such an attempt is never
-reported as succeeded. It is reported as failed, and where the commit did happen the ledger calls that a
-repeated report and changes nothing.
+The point here is what decides that the attempt succeeded. As long as the job has not handed the success
+marker to a transaction, its return does. After that only the commit does. Only the ledger knows whether the
+commit happened: the job may have rolled back, or lost the answer. So such an attempt is never reported as
+succeeded. It is reported as failed, and where the commit did happen the ledger calls that a repeated report
+and changes nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Settlement(Enum):
     OPEN = auto()
     """Nowhere yet: the attempt succeeds when its function returns."""
     HANDED_OVER = auto()
-    """In a transaction of which nobody here knows whether it was committed."""
+    """In a transaction of which this process does not know whether it was committed."""
     COMMITTED = auto()
 
 
@@ -86,12 +86,12 @@ class LedgerRunContext:
         return self.settlement is Settlement.HANDED_OVER or bool(self.open)
 
     def abandon(self) -> None:
-        """The attempt is over: what it left open is broken off, so that nobody waits for it."""
+        """The attempt is over: abort what it left open, so that no other transaction waits for it."""
         for one in self.open:
             one.abort()
 
     async def stay_alive(self) -> None:
-        """Heartbeats passed the run by while its row was locked: make up for them."""
+        """Heartbeats left the run out while its row was locked: make up for them."""
         with suppress(StoreUnavailable):
             await self._store.ledger.pulse([self._ticket], self._idle_max_s)
 
@@ -185,7 +185,7 @@ class LedgerTransaction:
         except (StoreUnavailable, asyncio.CancelledError):
             raise
         except BaseException:
-            # The database said no: nothing is there, and the job may go on without it.
+            # The database has refused: nothing was written, and the job may go on without it.
             self._run_context.settlement = before
             raise
         if settles:
@@ -203,7 +203,7 @@ class LedgerTransaction:
             IN_BLOCK.set(self._outer)
 
     def abort(self) -> None:
-        """Break it off where it stands."""
+        """Abort the transaction; nothing of it is kept."""
         if self._inner is not None:
             self._inner.abort()
 
@@ -233,7 +233,7 @@ class ServedTransaction:
         return self.inner.connection
 
     def serve(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of something that is to happen in the worker's loop."""
+        """The result of work that must run in the worker's loop."""
         result: T = self._run_context.served(work)
         return result
 

@@ -1,13 +1,13 @@
 """The log of one attempt on its way to the ledger: what is kept of it, and what has not been written yet.
 
 A job may write from any thread, a line a day or a gigabyte at once. Lines are gathered in chunks. The first
-chunks, up to half of the limit, are kept for good: they say how it began. Of all that follow the last ones
-are kept, up to the other half: they say how it ended. In between the oldest chunk gives way to the newest,
+chunks, up to half of the limit, are kept for good: they show how it began. Of all later chunks the last ones
+are kept, up to the other half: they show how it ended. In between the oldest chunk gives way to the newest,
 whether it has been written already or not. So neither the memory of the worker nor the rows of the ledger
 grow with what a job writes, and nothing is written twice.
 
-Secrets that can be told by their form are masked when a chunk is handed out to be written; what gives way
-before that is not worth the work.
+Secrets that can be recognised by their form are masked when a chunk is handed out to be written; a chunk that
+gives way before that is not masked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUN_LOG_MAX = 256 * 1024
 LINE_LENGTH_MAX = 8 * 1024
 CHUNKS_PER_LOG = 16
 CHUNK_COST = 64
-"""What a chunk counts beside its text, so that short ones are bounded too."""
+"""What a chunk counts in addition to its text, so that the number of short ones is bounded too."""
 
 
 class RunLog:
@@ -102,8 +102,8 @@ class RunLog:
 
 
 def _bounded(line: str) -> str:
-    """The line, or where it is very long its beginning, masked before it is cut: half a secret looks like
-    none."""
+    """The line, or the beginning of a very long one. It is masked before it is cut: half a secret does not
+    look like one."""
     if len(line) <= LINE_LENGTH_MAX:
         return line
     begun = masked_text(mask(line[: 2 * LINE_LENGTH_MAX]))[:LINE_LENGTH_MAX]

@@ -1,8 +1,8 @@
-"""Bringing the lines of running jobs to the ledger: many attempts in one write, with every heartbeat and once
+"""Writes the logs of running jobs to the ledger: many attempts in one write, with every heartbeat and once
 more before an attempt's end is reported.
 
-A page that is not taken stays with its attempt: its run may be locked by a transaction of its own just now.
-If the run was lost, the log goes with the attempt.
+A page that is not taken stays with its attempt: a transaction of the run may have its row locked at this
+moment. If the run was lost, the log goes with the attempt.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ WRITE_MAX = 1024 * 1024
 
 
 class RunLogs:
-    """The way of lines to one store."""
+    """Writes log pages to one store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._last = 0
 
     async def flush(self, runs: Iterable[ActiveRun]) -> None:
-        """Write all that these attempts have; nothing is asked of the store where they have nothing."""
+        """Write all that these attempts have; without any lines the store is not asked."""
         batch: list[tuple[ActiveRun, LogPage]] = []
         size = 0
         for one in runs:
@@ -40,7 +40,7 @@ class RunLogs:
             await self._write(batch)
 
     async def flush_in_turn(self, runs: Iterable[ActiveRun]) -> None:
-        """The same, beginning behind the attempt that was last written: where the time is cut short, none is
+        """The same, beginning after the attempt that was last written: where the time runs out, no attempt is
         left out for ever."""
         ordered = sorted(runs, key=lambda one: (one.ticket.fence <= self._last, one.ticket.fence))
         await self.flush(ordered)

@@ -14,12 +14,12 @@ PATIENCE_MAX_S = 5.0
 
 
 def patience_s(failures: int, at_most_s: float = PATIENCE_MAX_S) -> float:
-    """How long to wait after so many failures in a row."""
+    """How long to wait after this number of failures in a row."""
     return min(PATIENCE_FIRST_S * (1 << min(failures - 1, 10)), at_most_s)
 
 
 class Wakeup:
-    """A rest that ends early when somebody has news."""
+    """A rest that ends early when it is woken."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -28,7 +28,7 @@ class Wakeup:
         self._event.set()
 
     async def rest(self, at_most_s: float) -> None:
-        """Sleep until woken, at most so long; a wake-up from before the rest counts."""
+        """Sleep until woken, at most `at_most_s`; a wake-up from before the rest counts."""
         if not self._event.is_set():
             alarm = asyncio.get_running_loop().call_later(max(at_most_s, 0), self._event.set)
             try:
@@ -39,8 +39,8 @@ class Wakeup:
 
 
 class Service(ABC):
-    """A loop over `run_once`. The store's absence is waited out; any other error ends the process loudly,
-    also that the store is another one."""
+    """A loop over `run_once`. It waits while the store is away; any other error ends the process, also that
+    the store is another one."""
 
     name: str
     patience_max_s = PATIENCE_MAX_S
@@ -52,7 +52,7 @@ class Service(ABC):
 
     @abstractmethod
     async def run_once(self) -> float:
-        """One pass; returns after how many seconds the next one is due."""
+        """One pass; returns the number of seconds until the next one is due."""
 
     async def run(self) -> None:
         """Pass after pass until cancelled."""

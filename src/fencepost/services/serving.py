@@ -10,7 +10,7 @@ from fencepost.model.schedule import ScheduleFilter, ScheduleState
 from fencepost.ports.store import Store
 
 UNSERVED_MAX = 100
-"""How many schedules are told, and for how many jobs schedules are looked for."""
+"""How many schedules are reported, and for how many jobs schedules are looked for."""
 
 
 async def jobs_unserved(
@@ -29,7 +29,7 @@ async def unserved(
 
 
 async def schedules_of(store: Store, namespace: Namespace, jobs: Sequence[JobName]) -> Sequence[Unserved]:
-    """The same of jobs that are known to be unserved."""
+    """The same for jobs that are known to be unserved."""
     found: list[Unserved] = []
     for job in jobs[:UNSERVED_MAX]:
         left = UNSERVED_MAX - len(found)

@@ -1,7 +1,7 @@
 """The stall watch: for how long this process stood still, as far as its event loop can tell.
 
-A job that blocks the loop, a host without processor time, a machine that was suspended: then a sleep of half
-a second ends later than that. A node that stands still for longer than its lease loses it.
+A job that blocks the loop, a host without processor time and a suspended machine have one effect: a sleep of
+half a second ends later than that. A node that stands still for longer than its lease loses it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MEND = "let no async job block the event loop; give the host more processor time
 
 
 class StallWatch:
-    """Of one node; it keeps the longest stall of each hour, for a day."""
+    """The stall watch of one node; it keeps the longest stall of each hour, for a day."""
 
     def __init__(self, clock: Clock, lease_ttl_s: float) -> None:
         self._clock = clock

@@ -1,12 +1,12 @@
 """The recorded steps of one attempt: each is done once, as far as the ledger can know.
 
-What earlier attempts recorded is read at the first step, under this attempt's ownership; nobody else can
-add to it while the attempt owns the run. A step that is not among it is done, and its result is recorded
-before it is returned. Between the two lies the only gap: a crash there leaves a step that was done and is
-not recorded, and the next attempt does it again. The name of the run and of the step, passed on as an
-idempotency key, closes that gap in the system that the step talks to.
+The first step reads what earlier attempts recorded, under this attempt's ownership; no other attempt can add
+to it while this one owns the run. A step that is not recorded is done, and its result is recorded before it
+is returned. Between the two lies the only gap: a crash there leaves a step that was done and is not recorded,
+and the next attempt does it again. The key of the run and the name of the step, passed on as an idempotency
+key, close that gap in the system that the step calls.
 
-A result comes back as JSON has it, at the first time as at every later one, so that a job does not behave
+A result comes back as JSON has it, the first time and every later time, so that a job does not behave
 differently when it is tried again. A result that cannot be kept (no JSON, or too long) is a permanent
 failure: the step was done, and trying again would do it again.
 """
@@ -65,7 +65,7 @@ class Steps:
             return json.loads(recorded[name])
 
     async def fingerprint(self, effect: str) -> bool:
-        """Keep what the effect of this attempt was; whether no earlier attempt said another."""
+        """Keep what the effect of this attempt was; returns whether no earlier attempt had another."""
         _check_effect(effect)
         mine = fingerprint_of(self._ticket.attempt, masked_text(mask(effect)))
         recorded = await self._known()
@@ -77,7 +77,7 @@ class Steps:
 
     def once_from_thread(self, name: str, step: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> Any:
         """The same for a job in a thread, which waits. The step is called in that thread: in the loop it
-        would keep all others waiting."""
+        would block all others."""
         wanted: Future[asyncio.Future[Any] | None] = Future()
 
         async def in_the_thread() -> Any:
@@ -110,7 +110,7 @@ class Steps:
             )
 
     async def _record(self, name: str, result: str) -> str:
-        """The step is done: a store that is away for a moment must not have it done again."""
+        """The step is done: a store that is away for a moment must not cause it to be done again."""
         for number in range(RECORD_TRIES_MAX - 1):
             try:
                 return await self._record_once(name, result)
@@ -127,24 +127,24 @@ class Steps:
 
 
 def _unless_done(wanted: Future[asyncio.Future[Any] | None]) -> None:
-    """It ended without the step: it was recorded, or could not be asked about."""
+    """It ended without the step: it was recorded, or the lookup failed."""
     if not wanted.done():
         wanted.set_result(None)
 
 
 def _told(done: asyncio.Future[Any], step: Callable[[], Any]) -> Callable[[], None]:
-    """Do the step in this thread; how to tell the future in its loop."""
+    """Do the step in this thread; returns how to pass the result to the future in its loop."""
     try:
         return partial(_tell, done, step(), None)
     except (StopIteration, GeneratorExit) as error:
-        # What steers generators cannot leave a thread through a future.
+        # Exceptions that steer generators cannot leave a thread through a future.
         return partial(_tell, done, None, RuntimeError(f"the step raised {type(error).__name__}"))
     except BaseException as error:
         return partial(_tell, done, None, error)
 
 
 def _tell(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    """Nobody waits any more where the loop has been stopped meanwhile."""
+    """Where the loop has been stopped meanwhile, no caller waits any more."""
     if done.done():
         return
     if error is None:

@@ -1,4 +1,4 @@
-"""What is told when the ledger has answered the report of an attempt, whoever did the work."""
+"""Events and metrics when the ledger has answered the report of an attempt, by any kind of worker."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def tell_finished(ticket: Ticket, job: JobName, state: RunState, took_s: float |
 
 
 def tell_refused(ticket: Ticket) -> None:
-    """The run belongs to somebody else by now: what this attempt said changed nothing."""
+    """Another attempt has the run by now: this report changed nothing."""
     emit(DuplicateSuppressed(Cause.FENCE, ticket.run_key))

@@ -1,7 +1,7 @@
 """How a run travelled: a line of its log for each station, from the broker's confirm to the reply.
 
-Each station has its own number in the log, so a line that is written again stays as it is. A line that is
-lost changes nothing: the ledger's record of the attempt is written before it.
+Each station has its own number in the log, so a line that is written again stays as it is. A lost line
+changes nothing: the ledger's record of the attempt is written before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAREWELL_S = 2.0
 
 
 class Station(IntEnum):
-    """Where a run has come to."""
+    """The place that a run has reached."""
 
     PUBLISHED = 1
     STARTED = 2
@@ -33,8 +33,8 @@ class Station(IntEnum):
 
 
 class Trail:
-    """The lines of one process. They are written together a moment later: what the runs do next does not wait
-    for them."""
+    """The lines of one process. They are written together a moment later, so that runs do not wait for
+    them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -44,7 +44,8 @@ class Trail:
         self._is_closed = False
 
     def note(self, station: Station, notes: Sequence[tuple[Ticket, str]]) -> None:
-        """A line for each attempt that has come to the station. Where the store is slow the oldest go."""
+        """A line for each attempt that has reached the station. Where the store is slow the oldest are
+        dropped."""
         self._pages += [
             LogPage(ticket, (LogChunk(station, station - 1, 1, cleaned(text[:TEXT_LENGTH_MAX])),))
             for ticket, text in notes
@@ -65,7 +66,7 @@ class Trail:
             self._on_their_way = []
 
     async def close(self) -> None:
-        """Write the rest, if it takes no longer than a moment."""
+        """Write the rest, unless that takes longer than a moment."""
         self._is_closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):

@@ -1,4 +1,4 @@
-"""What a processor has in hand, and how the latest attempts ended that it did."""
+"""The orders that a processor has in progress, and how its latest attempts ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDED_BYTES_MAX = 16 * 1024 * 1024
 """How many endings are kept for messages that are delivered again, and how large their replies may be."""
 
 Key = tuple[Namespace, RunKey, int, Fence]
-"""What tells attempts apart."""
+"""The identity of an attempt."""
 
 
 def key_of(order: Order) -> Key:
@@ -31,11 +31,11 @@ class Work:
     def __init__(self, order: Order, delivery: Delivery, run: Run) -> None:
         self.order = order
         self.deliveries = [delivery]
-        """All that the broker brought of it; those that it has given up by now do no harm."""
+        """All deliveries of the message; those that the broker has given up by now do no harm."""
         self.run = run
         self.is_over = False
         self.form: ReplyForm | None = None
-        """How it ended, once it is over; None where nothing is to be said of it."""
+        """How it ended, once it is over; None where nothing is to be replied."""
         self.task: asyncio.Future[str | None] | None = None
         self.stopped_why: str | None = None
         self.replies = count(1)
@@ -49,7 +49,7 @@ class Work:
 
     @property
     def is_final(self) -> bool:
-        """Whether it is over for good: a failure that is told to nobody is tried again."""
+        """Whether it is over for good: a failure that is not reported is tried again."""
         if self.form is None:
             return self.stopped_why != "shutdown"
         is_told = self.order.reply_to is not None
@@ -75,7 +75,7 @@ class Endings:
         return self._forms[key][0]
 
     def add(self, key: Key, form: ReplyForm | None) -> None:
-        """Keep it, and let go of the oldest that are too much."""
+        """Keep it, and drop the oldest beyond the bound."""
         size = 0 if form is None else len(msgspec.json.encode(form))
         _, size_before = self._forms.pop(key, (None, 0))
         self._forms[key] = form, size

@@ -1,10 +1,10 @@
-"""The worker: claims due runs and does them.
+"""The worker: claims due runs and carries them out.
 
 A pass looks at what waits, claims the more urgent kind first (`claiming.py`), up to the room that is left,
-and starts each claim as a task. It then rests until the next run is due, a hint comes,
-or the poll says that it has slept long enough. Room is given back when a run's work has ended; its report
-goes through the reporter, so the next claim and the last report travel at the same time. While runs are
-short, the next ones are claimed before there is room for them (`prefetch.py`).
+and starts each claim as a task. It then rests until the next run is due, a hint comes, or the poll is due.
+Room becomes free when a run's work has ended; the reporter sends its report, so the next claim and the last
+report travel at the same time. While runs are short, the worker claims the next ones before there is room for
+them (`prefetch.py`).
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ BEGUN_MAX = 25
 """How many runs begin in one turn of the loop: answers of the store are read between two turns."""
 REST_MIN_S = 0.001
 LOCKED_REST_S = 0.02
-"""What is due and was not ours to claim is locked by another worker, for a moment."""
+"""A due run that could not be claimed is locked by another worker, for a moment."""
 
 
 class Worker(Service):
-    """One process's hands."""
+    """Claims and carries out the runs of one process."""
 
     name = "worker"
 
@@ -85,7 +85,7 @@ class Worker(Service):
         }
         self._tasks: set[asyncio.Task[None]] = set()
         self._context = copy_context()
-        """Each attempt begins in a copy of it, and not in what the one before it has left."""
+        """Each attempt begins in a copy of it, and not in the context that the last attempt left."""
         self._begun = 0
         """How many runs have begun in this turn of the loop."""
         self._prefetch = Prefetch(settings.prefetch)
@@ -113,7 +113,7 @@ class Worker(Service):
 
     @property
     def busy(self) -> int:
-        """How many runs are this worker's, with those of a claim that is under way counted as one."""
+        """How many runs this worker has; a claim that is under way counts as one."""
         return len(self._tasks) + len(self._prefetch.waiting) + self._claiming.locked()
 
     async def run_once(self) -> float:
@@ -139,16 +139,16 @@ class Worker(Service):
         self._claim_request = replace(self._claim_request, queues=tuple(queues))
 
     def drain(self, draining: bool) -> None:
-        """Claim no more, or go on; what runs is let finish."""
+        """Claim no more, or go on; running work may finish."""
         self._draining = draining
         if draining:
             self._hand_back_all()
         self.wakeup.wake()
 
     async def stop(self, grace_s: float) -> None:
-        """Claim no more; let what runs finish within the grace, then interrupt it.
+        """Claim no more; let running work finish within the grace, then interrupt it.
 
-        A claim on its way is waited for first: its runs are ours already, and silence would cost them an
+        The stop first waits for a claim on its way: its runs are ours already, and silence would cost them an
         attempt."""
         self._stopping = True
         with suppress(TimeoutError):
@@ -167,7 +167,7 @@ class Worker(Service):
             await asyncio.wait(self._tasks)
 
     def interrupt(self) -> None:
-        """Stop what runs at once; what cannot be stopped is left to be rescued for its silence."""
+        """Stop running work at once; work that cannot be stopped is left to be rescued for its silence."""
         self._stopping = True
         self._hand_back_all()
         for one in self._active:
@@ -183,14 +183,14 @@ class Worker(Service):
         await self._claim_first()
         bounds = [(self._queueing, self._near), (self._not_prefetched, self._to_begin)]
         asked = helpings(self._claim_request, self.room, bounds)
-        # Of jobs that are at their bound nothing is looked at: what waits of them is taken as others end.
+        # Jobs that are at their bound are left out: their waiting runs are claimed as others end.
         self._due_left = any(jobs and most <= 0 for jobs, most in bounds)
         rests = [await self._claim_of(claim_request, limit) for claim_request, limit in asked]
         return min(rests, default=self._settings.poll_s)
 
     async def _claim_first(self) -> None:
         """After a rest with nothing to do that a hint has cut short, begin a run if there is one, and let it
-        begin before anything else is asked."""
+        begin before the worker asks for anything else."""
         was_idle, self._idle_until_s = _now_s() < self._idle_until_s, 0.0
         if was_idle:
             claims = await claim_first(self._store.ledger, self._claim_request, self._limited)
@@ -213,31 +213,31 @@ class Worker(Service):
         if begun < max(asked, 1):
             self._looks.forget()
         if not begun and outlook.directs and self._limited and not again:
-            # What was met of limited jobs stands in their lines now, and may begin from there.
+            # Runs of limited jobs that the claim met are in their limit queues now, and may begin from there.
             return await self._claim_of(claim_request, limit, again=True)
         return self._rest_s(outlook, begun)
 
     @property
     def _near(self) -> int:
-        """How many more runs that queue for a child process would have one, or be the next to have one."""
+        """How many more runs that wait for a child process would get one, or be the next to get one."""
         return self._settings.processes + WAITING_MAX - self._in_hand(self._queueing)
 
     @property
     def _to_begin(self) -> int:
-        """How many more runs may be taken that are not prefetched."""
+        """How many more runs may be claimed that are not prefetched."""
         return self._settings.concurrency - self._in_hand(self._not_prefetched)
 
     def _in_hand(self, jobs: Collection[JobName]) -> int:
         return sum(one.claim.job in jobs and not one.has_ended for one in self._active) if jobs else 0
 
     def _busy_queues(self) -> Counter[Queue]:
-        """What this worker has in progress of each queue; one queue has nobody to share with."""
+        """What this worker has in progress of each queue; empty for a worker with only one queue."""
         if len(self._claim_request.queues) == 1:
             return Counter()
         return Counter(one.claim.queue for one in self._active)
 
     def _rest_s(self, outlook: Outlook, begun: int) -> float:
-        """Until the next run is due; hardly while something due may be left; else until the poll."""
+        """Until the next run is due; almost none while a due run may be left; else until the poll."""
         self._due_left = self._due_left or outlook.is_anything_due
         if outlook.is_anything_due:
             if self._is_fed:
@@ -256,14 +256,14 @@ class Worker(Service):
         return self._settings.poll_s if stale_in_s is None else min(self._settings.poll_s, stale_in_s)
 
     async def _adopt(self) -> None:
-        """A claim whose answer was lost may have been granted: those runs are ours to do."""
+        """A claim whose answer was lost may have been granted: those runs are this worker's."""
         for claim in await self._store.ledger.adopt(self._claim_request.worker, self._active.fences()):
             self.log.run(claim, "adopted after a lost answer", fence=claim.fence)
             self._begin(await self._with_predecessors([claim]), adopted=True)
         self._answer_lost = False
 
     async def _with_predecessors(self, claims: Sequence[Claim]) -> Sequence[Claim]:
-        """Where the store is lost meanwhile, the claims are found again as those of a lost answer."""
+        """Where the store is lost meanwhile, the claims are adopted later like those of a lost answer."""
         return await with_predecessors(self._store.ledger, claims, self._following)
 
     def _begin(self, claims: Sequence[Claim], *, adopted: bool = False) -> None:
@@ -315,14 +315,14 @@ class Worker(Service):
 
     def _run_context(self, claim: Claim) -> LedgerRunContext | None:
         """How its work reaches the ledger, if it gets the run. A run that its own transaction completed needs
-        no heartbeat any more."""
+        no more heartbeats."""
         if claim.job not in self._taking_run:
             return None
         idle_max_s = self._settings.heartbeat_timeout_s
         return LedgerRunContext(self._store, claim.ticket, idle_max_s, self._active.remove)
 
     def _beats_for(self, limit: timedelta | None) -> int | None:
-        """Heartbeats for as long as the limit, and for the time in which a stop should have worked."""
+        """The number of heartbeats for the limit and for the time in which a stop should have worked."""
         if limit is None:
             return None
         alive_s = limit.total_seconds() + self._settings.heartbeat_timeout_s
@@ -349,7 +349,7 @@ class Worker(Service):
         self._claim_more()
 
     def _start_next(self) -> None:
-        """Whatever was told to stop while it waited does not begin."""
+        """An attempt that was told to stop while it waited does not begin."""
         while len(self._tasks) < self._settings.concurrency and self._begun < BEGUN_MAX:
             one = self._prefetch.next()
             if one is None:
