@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs interface screenshots lock clean
+.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs manifests image-check screenshots lock clean
 
 BIN := .venv/bin
 # The tests start hundreds of Python processes: without compiled modules each start takes seconds.
@@ -16,6 +16,8 @@ LOCK_ARGS ?=
 PEERS_ARGS ?=
 COMPILE := $(BIN)/uv pip compile --universal --generate-hashes --no-header --no-emit-index-url --quiet $(LOCK_ARGS)
 
+IMAGE_EXTRAS := postgres mongodb etcd redis kubernetes rabbitmq nats kafka http web otel
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
@@ -23,7 +25,7 @@ demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY)) ## everything in one pro
 	$(BIN)/fencepost demo
 
 test: $(READY) ## what every change must pass besides make check, with the servers it needs: about 11 minutes (PYTEST_ARGS="-n 4 -k claim")
-	$(BIN)/pytest $(PYTEST_ARGS) -m "not proof and not kubernetes" --ignore tests/tidy
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not proof and not kubernetes and not image" --ignore tests/tidy
 
 proof: $(READY) ## everything long, one summary at the end: before a release, or one part (PROOF_ARGS="--only browser")
 	$(BIN)/python -m tests.proof $(PROOF_ARGS)
@@ -31,6 +33,9 @@ proof: $(READY) ## everything long, one summary at the end: before a release, or
 test-kubernetes: $(READY) ## the tests that need a Kubernetes API server, built from source the first time
 	FENCEPOST_TEST_KUBE_APISERVER=$$(scripts/kubernetes-server) && export FENCEPOST_TEST_KUBE_APISERVER && \
 		$(BIN)/pytest -q -m kubernetes
+
+image-check: $(READY) ## build the container image and run it: non-root, read-only, signals, health (FENCEPOST_TEST_ENGINE=docker)
+	scripts/image-check
 
 check: $(READY) ## format, lint, types, imports and house rules, in seconds
 	$(BIN)/ruff format --check --quiet .
@@ -60,7 +65,10 @@ failover: $(READY) ## how long a hand-over takes on each lease store, by clean s
 oracle: $(READY) ## a million random fire times against the brute-force oracle
 	FENCEPOST_TEST_ORACLE_CASES=1000000 $(BIN)/pytest $(PYTEST_ARGS) --timeout=3600 tests/triggers/test_cron_oracle.py
 
-docs: $(READY) ## write the generated reference pages, and build the site of all pages into build/site
+manifests: $(READY) ## write the plain manifests for Kubernetes from the chart
+	$(BIN)/python -m scripts.manifests
+
+docs: $(READY) ## write the generated reference pages
 	$(BIN)/python -m scripts.docs
 	$(BIN)/python -m scripts.site
 
@@ -80,6 +88,9 @@ lock: $(READY) ## write the lock files from pyproject.toml (LOCK_ARGS=--upgrade 
 	$(COMPILE) pyproject.toml --all-extras --output-file requirements.lock
 	$(COMPILE) pyproject.toml --extra web --extra editable --constraint requirements.lock \
 		--output-file requirements-demo.lock
+	$(COMPILE) pyproject.toml $(IMAGE_EXTRAS:%=--extra %) --constraint requirements.lock \
+		--output-file requirements-image.lock
+	printf '%s\n' 'hatchling>=1.27,<2' 'setuptools>=80,<90' 'wheel<1' | $(COMPILE) --constraint requirements.lock - --output-file requirements-build.lock
 	echo 'uv>=0.9,<1' | $(COMPILE) - --output-file requirements-uv.lock
 
 clean: ## remove the venv, the caches and what was built

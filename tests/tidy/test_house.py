@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.tidy import rules
 
 ROOT = Path(__file__).parents[2]
@@ -63,16 +65,17 @@ def test_no_registry_host_in_any_file() -> None:
 
 def test_no_address_in_a_lock() -> None:
     locks = sorted(ROOT.glob("requirements*.lock"))
-    assert len(locks) == 3
+    assert len(locks) == 5
     locks += sorted((ROOT / "examples").glob("*/*/package-lock.json"))
-    assert len(locks) == 4
+    assert len(locks) == 6
     assert faults(rules.addresses, locks) == []
 
 
-def test_the_demo_is_not_locked_to_other_versions_than_the_tests() -> None:
-    demo, tested = (pinned(ROOT / name) for name in ("requirements-demo.lock", "requirements.lock"))
-    assert demo
-    assert demo <= tested
+@pytest.mark.parametrize("name", ["demo", "image"])
+def test_nothing_is_locked_to_other_versions_than_the_tests(name: str) -> None:
+    chosen, tested = (pinned(ROOT / file) for file in (f"requirements-{name}.lock", "requirements.lock"))
+    assert chosen
+    assert chosen <= tested
 
 
 def pinned(lock: Path) -> set[str]:
