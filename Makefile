@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs manifests image-check screenshots lock clean
+.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs interface manifests image-check screenshots lock clean
 
 BIN := .venv/bin
 # The tests start hundreds of Python processes: without compiled modules each start takes seconds.
@@ -68,7 +68,7 @@ oracle: $(READY) ## a million random fire times against the brute-force oracle
 manifests: $(READY) ## write the plain manifests for Kubernetes from the chart
 	$(BIN)/python -m scripts.manifests
 
-docs: $(READY) ## write the generated reference pages
+docs: $(READY) ## write the generated reference pages, and build the site of all pages into build/site
 	$(BIN)/python -m scripts.docs
 	$(BIN)/python -m scripts.site
 

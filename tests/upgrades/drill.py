@@ -218,7 +218,7 @@ async def _judge(
         older.schema,
         newer.schema,
         json.loads(newer.call(url, "audit", *asked)),
-        dict(await session.fetch(STATES, until)),
+        {row[0]: row[1] for row in await session.fetch(STATES, until)},
         [key for (key,) in await session.fetch(DOUBLED)],
         [key for (key,) in await session.fetch(WITHOUT, until)],
     )

@@ -59,8 +59,9 @@ class ScheduleOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class TrafficBucket:
-    """The runs whose fire time lies in [at, at + bucket): how many are in each state, and how late those that
-    began did so. A percentile is the least lateness that this share of them does not exceed."""
+    """The runs whose fire time lies in [at, at + bucket): how many are in each state, how late those that
+    began did so, and how long the last attempts of those that ended took. A percentile is the least value
+    that this share of them does not exceed."""
 
     at: datetime
     counts: Mapping[RunState, int] = field(default_factory=dict)

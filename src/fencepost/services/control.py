@@ -66,11 +66,11 @@ class Status:
 
 class Control:
     """The calls of one namespace, in one author's name. `leases` is where leases live, if that is not the
-    store itself; they are only read. For a call that may be repeated, `idempotency_key` is its own key, `requested_at`
-    is when it was first made, and `repeated` says that it was begun before and may have been carried out.
-    `principal` is the caller that came over HTTP. Searches in what a caller has chosen take `offload`; those
-    in the schedules that are there take `offload_short`. A server gives `enqueues`: it counts all runs that
-    calls make, and refuses those beyond the quota."""
+    store itself; they are only read. For a call that may be repeated, `idempotency_key` is its own key,
+    `requested_at` is when it was first made, and `repeated` says that it was begun before and may have been
+    carried out. `principal` is the caller that came over HTTP. Searches in what a caller has chosen take
+    `offload`; those in the schedules that are there take `offload_short`. A server gives `enqueues`: it
+    counts all runs that calls make, and refuses those beyond the quota."""
 
     def __init__(
         self,
