@@ -29,7 +29,7 @@ def test_a_whole_ledger_is_sound() -> None:
         {"doubled": ["tick-1#2026-03-01T00:00:00Z#1"]},
         {"without_effect": ["tick-1#2026-03-01T00:00:00Z#1"]},
     ],
-    ids=lambda found: next(iter(found)),
+    ids=["fault", "nothing-expected", "missed", "doubled", "without-effect"],
 )
 def test_a_tick_that_is_missing_doubled_or_without_effect_is_not_sound(found: dict[str, Any]) -> None:
     assert not Outcome(**{**SOUND, **found}).is_sound
