@@ -70,7 +70,9 @@ SUPPRESSED = _counter(
 BACKFILLED = _counter(
     "job_backfill_total", "Runs of backfills that were begun, new and replayed ones", "job_id"
 )
-MISSED = _counter("job_missed_total", "Ticks that nobody ran in time, with those counted as ranges", "job_id")
+MISSED = _counter(
+    "job_missed_total", "Ticks that no worker ran in time, with those counted as ranges", "job_id"
+)
 COMPLETENESS = _gauge(
     "run_completeness", "The share of the runs expected in the last 24 hours that have succeeded", "job_id"
 )
