@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from litestar import Request, Response, get, post
@@ -9,7 +10,7 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 
 from fencepost.web.dashboard.actions.doing import do
-from fencepost.web.dashboard.actions.moving import move
+from fencepost.web.dashboard.actions.moving import choose_zone, move
 from fencepost.web.dashboard.assets import FOR_EVER, PREFIX, by_served_name
 from fencepost.web.dashboard.faults import HTML, PRIVATE, fault_page
 from fencepost.web.dashboard.page import Page, Rendered, Visit, all_pages
@@ -27,7 +28,7 @@ def dashboard(serving: Serving) -> list[HTTPRouteHandler]:
     """Every route of the dashboard, made anew: a route belongs to one application."""
     pages = [_page_route(one, serving) for one in all_pages()]
     posted = [_posted_route(one, serving) for one in all_pages() if one.posted]
-    return [*pages, *posted, _do_route(serving), _move_route(), _asset_route(), _icon_route()]
+    return [*pages, *posted, _do_route(serving), *_choice_routes(), _asset_route(), _icon_route()]
 
 
 def _page_route(page: Page[Any], serving: Serving) -> HTTPRouteHandler:
@@ -83,13 +84,19 @@ def _do_route(serving: Serving) -> HTTPRouteHandler:
     return named(act)
 
 
-def _move_route() -> HTTPRouteHandler:
+def _choice_routes() -> list[HTTPRouteHandler]:
+    return [_choice_route("namespace", move), _choice_route("zone", choose_zone)]
+
+
+def _choice_route(
+    name: str, choose: Callable[[Request[Any, Any, Any]], Awaitable[Response[str]]]
+) -> HTTPRouteHandler:
     async def act(request: Request[Any, Any, Any]) -> Response[str]:
-        return await move(request)
+        return await choose(request)
 
     named = post(
-        "/namespace",
-        name="namespace",
+        f"/{name}",
+        name=name,
         status_code=303,
         include_in_schema=False,
         exception_handlers={Exception: fault_page},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ from fencepost.errors import InvalidTrigger, NotAllowed, UsageError
 from fencepost.model.access import EVERYWHERE, Principal, Role
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, Namespace, checked_name
 from fencepost.model.quoting import quoted
+from fencepost.model.times import parse_local_or_instant, to_instant, to_utc_text
 from fencepost.model.views import COUNTED_MAX
 from fencepost.triggers.localtime.zones import zone
 from fencepost.web.dashboard.actions.forms import takes_many
@@ -23,7 +25,9 @@ from fencepost.web.dashboard.said import NAME as SAID
 from fencepost.web.dashboard.said import read_said
 from fencepost.web.serving import Caller, Serving, namespace_of
 
-ZONE = "fencepost_zone"
+BROWSER_ZONE, ZONE = "fencepost_zone", "fencepost_zone_chosen"
+TIMES = frozenset({"since", "until", "at", "expires"})
+"""The fields of addresses and forms that hold times."""
 THEME = "fencepost_theme"
 NAMESPACE = "fencepost_namespace"
 THEMES = frozenset({"light", "dark"})
@@ -111,7 +115,9 @@ def read_query(request: Request[Any, Any, Any], kind: type[Q], not_taken: Collec
         pairs = parse_qsl(raw.decode("ascii"), errors="strict", max_num_fields=QUERY_FIELDS_MAX)
     except ValueError:
         raise UsageError(f"the address: expected at most {QUERY_FIELDS_MAX} values of UTF-8") from None
-    return chosen([(name, text) for name, text in pairs if name not in not_taken], kind, ADDRESS)
+    place = zone_of(request)
+    taken = [(name, in_zone(name, text, place)) for name, text in pairs if name not in not_taken]
+    return chosen(taken, kind, ADDRESS)
 
 
 def chosen(pairs: Sequence[tuple[str, str]], kind: type[Q], where: str) -> Q:
@@ -136,11 +142,31 @@ def _check_plain(texts: Iterable[str], where: str = ADDRESS) -> None:
 
 
 def zone_of(request: Request[Any, Any, Any]) -> ZoneInfo:
-    """The zone that the script found in the browser; UTC where it has not, or where it is unknown."""
+    """The zone that the reader has chosen, else the one that the script found in the browser; UTC where there
+    is neither, or where it is unknown."""
+    for cookie in (ZONE, BROWSER_ZONE):
+        if given := request.cookies.get(cookie):
+            try:
+                return zone(unquote(given))
+            except InvalidTrigger:
+                continue
+    return zone("UTC")
+
+
+def in_zone(name: str, text: str, place: ZoneInfo) -> str:
+    """The text of a field; a time without an offset is one of the reader's zone, and gets its offset."""
+    if name not in TIMES:
+        return text
     try:
-        return zone(unquote(request.cookies.get(ZONE, "UTC")))
-    except InvalidTrigger:
-        return zone("UTC")
+        moment = parse_local_or_instant(text.strip())
+        if moment.tzinfo is not None:
+            return text
+        instant = to_instant(moment, place)
+        offset = instant.astimezone(place).utcoffset() or timedelta()
+        whole = offset % timedelta(minutes=1) == timedelta()
+        return instant.astimezone(place).isoformat() if whole else to_utc_text(instant)
+    except (UsageError, OverflowError, ValueError):
+        return text
 
 
 def theme_of(request: Request[Any, Any, Any]) -> str:

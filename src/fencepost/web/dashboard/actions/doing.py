@@ -29,7 +29,7 @@ from fencepost.web.dashboard.faults import HTML, PRIVATE
 from fencepost.web.dashboard.links import HOME, is_local
 from fencepost.web.dashboard.rendering import render
 from fencepost.web.dashboard.said import Envelope, Said
-from fencepost.web.dashboard.visiting import caller_of, plain_visit
+from fencepost.web.dashboard.visiting import caller_of, in_zone, plain_visit, zone_of
 from fencepost.web.problems import FORBIDDEN, Problem, Refusal
 from fencepost.web.serving import Caller, Serving
 
@@ -59,7 +59,9 @@ async def do(request: Request[Any, Any, Any], serving: Serving) -> Response[str]
         raise NotAllowed("people sign in at the application that this is a part of; there are no links")
     if one.name in QUESTIONS and _last(form, CONFIRMED) != "yes":
         return await _question(request, serving, one, form)
-    said, response = await _carried_out(serving, caller, one, form)
+    place_of_reader = zone_of(request)
+    timed = {name: [in_zone(name, text, place_of_reader) for text in texts] for name, texts in form.items()}
+    said, response = await _carried_out(serving, caller, one, timed)
     if one.secret and response is not None:
         return await _made(request, serving, one, response, place(form, BACK))
     path = place(form, STAY if said.refused and _last(form, STAY) else BACK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -11,7 +11,6 @@ from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.backfill import FillMode
 from fencepost.model.policies import AT_ONCE_MAX
-from fencepost.model.times import to_utc_text
 from fencepost.operations.backfills import EstimateBackfillRequest, estimate_backfill
 from fencepost.web.dashboard.page import Rendered, Shown, Visit, page
 
@@ -61,8 +60,8 @@ async def backfill_page(visit: Visit[BackfillQuery]) -> Shown:
     values: dict[str, Any] = {
         "schedule": schedule,
         "since": query.since
-        or to_utc_text((visit.now - timedelta(days=1)).replace(minute=0, second=0, microsecond=0)),
-        "until": query.until or to_utc_text(visit.now.replace(second=0, microsecond=0)),
+        or _local(visit, (visit.now - timedelta(days=1)).replace(minute=0, second=0, microsecond=0)),
+        "until": query.until or _local(visit, visit.now.replace(second=0, microsecond=0)),
         "query": query,
         "modes": MODES,
         "at_once_max": AT_ONCE_MAX,
@@ -70,3 +69,8 @@ async def backfill_page(visit: Visit[BackfillQuery]) -> Shown:
         "refused": refused,
     }
     return Rendered(values, title=f"Backfill {schedule.schedule_id}")
+
+
+def _local(visit: Visit[BackfillQuery], moment: datetime) -> str:
+    """A moment as the reader's clocks show it, with its offset."""
+    return moment.astimezone(visit.zone).isoformat()

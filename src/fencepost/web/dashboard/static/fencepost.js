@@ -14,6 +14,19 @@ try {
   if (zone && zone !== document.documentElement.dataset.zone) remember("fencepost_zone", zone);
 } catch (error) { /* UTC it is. */ }
 
+// The names of zones, once somebody chooses one.
+for (const input of document.querySelectorAll("[data-zones]")) {
+  input.addEventListener("focus", () => {
+    const names = document.createElement("datalist");
+    names.id = "zone-names";
+    for (const name of Intl.supportedValuesOf ? Intl.supportedValuesOf("timeZone") : []) {
+      names.append(Object.assign(document.createElement("option"), { value: name }));
+    }
+    input.after(names);
+    input.setAttribute("list", names.id);
+  }, { once: true });
+}
+
 // Light or dark: chosen by hand, kept in a cookie, so that the server sends the page right.
 const isDark = () => {
   const theme = document.documentElement.dataset.theme;
