@@ -2,8 +2,8 @@
 
 The payload is validated against the function's signature before the function is called: unknown names,
 missing ones and wrong types are refused, and values arrive in the annotated types (`values`). A parameter
-that is a `Secret` takes a reference from the payload and gets its value right before the call. Whoever calls
-the function, on the worker's loop, in a thread or in a child process, binds by this file, so that a job does
+that is a `Secret` takes a reference from the payload and gets its value right before the call. All callers of
+the function, on the worker's loop, in a thread or in a child process, bind by this file, so that a job does
 not change its meaning with its executor.
 """
 
@@ -56,7 +56,7 @@ class Binding:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What the function takes from a payload, for those who do not have the function."""
+        """What the function takes from a payload, for processes that do not have the function."""
         return tuple(
             Parameter(one.name, one.default is one.empty, self._kind(one.name))
             for one in self._arguments.values()
@@ -143,7 +143,7 @@ class Bound:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What the function takes from a payload, for those who do not have the function."""
+        """What the function takes from a payload, for processes that do not have the function."""
         return self._binding.parameters
 
     def check(self, payload: JsonObject) -> None:
@@ -151,8 +151,8 @@ class Bound:
 
 
 def kept_result(result: Any) -> str | None:
-    """What is kept of what a function returned: a text as it is, anything else as JSON, in bounds and without
-    secrets. The work is done, so a result that cannot be kept fails nothing: a note stands in its place."""
+    """The kept form of a function's result: a text as it is, anything else as JSON, in bounds and without
+    secrets. The work is done, so a result that cannot be kept fails nothing: a note replaces it."""
     if result is None:
         return None
     return beginning(mask(result if isinstance(result, str) else _json_text(result)))

@@ -42,8 +42,9 @@ class CallableExecutor(Bound):
 
 
 def _returning(call: Callable[[], Any]) -> Any:
-    """What steers generators cannot leave a thread through a future: it would steer whoever waits. A copy of
-    the process that the function has forked and let return ends here: it has no other thread."""
+    """Exceptions that steer generators cannot leave a thread through a future: they would steer the code that
+    waits. A copy of the process that the function has forked and let return ends here: it has no other
+    thread."""
     process = os.getpid()
     try:
         return call()

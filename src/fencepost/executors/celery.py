@@ -1,4 +1,4 @@
-"""Celery tasks as jobs: an attempt sends one task, and may wait for what becomes of it.
+"""Celery tasks as jobs: an attempt sends one task, and may wait for its result.
 
 The Celery application comes in as a value; nothing of Celery is imported here.
 

@@ -1,8 +1,8 @@
 """What a process writes while it works on a run: lines for the run's log, and a tail to keep.
 
-A process can write more than anybody will ever read. The tail keeps the end, and the run's log bounds itself:
-it keeps the first lines and the last. A very long line is logged in pieces. What is no UTF-8 is shown as
-replacement characters, and never fails a run.
+A process can write more than people will ever read. The tail keeps the end, and the run's log bounds itself:
+it keeps the first lines and the last. A very long line is logged in pieces. Bytes that are not UTF-8 are
+shown as replacement characters, and never fail a run.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A payload names a secret (`secret:stripe`) and nothing else: only names that the application has registered
 are known, so a payload never reaches an environment variable or a file of its own choice. The value is read
 in the worker, right before the call, at every attempt: a rotated secret counts from the next one on. It is
-never stored, and struck out of whatever the house writes (`telemetry.secrets`).
+never stored, and is masked in everything that Fencepost writes (`telemetry.secrets`).
 """
 
 from __future__ import annotations

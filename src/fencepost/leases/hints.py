@@ -1,7 +1,7 @@
-"""Hints: one stream for all who watch a lease store, which comes back by itself.
+"""Hints: one stream for all watchers of a lease store. It comes back by itself.
 
-What happens while the stream is away goes unheard. So everybody is called once after each time that it comes
-back, and nothing more is promised: whoever waits for a lease asks for it at its own beat.
+Watchers do not hear what happens while the stream is away. So all of them are called once after each time
+that it comes back. Nothing more is promised: a node that waits for a lease asks for it at its own pace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fencepost.clock import Clock
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 5.0
 CLOSE_S = 5.0
-"""A driver that does not heed its cancellation is not waited for any longer."""
+"""How long the end waits for a driver that ignores its cancellation."""
 FIRST_TRY_S = 2.5
 """How long a watcher waits for the stream to be open, so that it hears what happens next."""
 
@@ -60,7 +60,7 @@ class Hints(ABC):
             await asyncio.wait([keeper], timeout=CLOSE_S)
 
     def opened(self) -> None:
-        """From here on nothing is missed; something may have been since the last time."""
+        """From now on nothing is missed; events since the last time may have been."""
         self._pause_s = BACKOFF_FIRST_S
         if self._missed:
             self.tell()
@@ -68,7 +68,7 @@ class Hints(ABC):
         self._tried.set()
 
     def tell(self) -> None:
-        """Call everybody."""
+        """Call all watchers."""
         for callback in tuple(self._callbacks.values()):
             callback()
 

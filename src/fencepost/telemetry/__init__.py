@@ -1,1 +1,1 @@
-"""What the house says about itself: events, and how they are written."""
+"""What Fencepost reports about itself: events, and how they are written."""

@@ -1,8 +1,8 @@
-"""Every metric of the house: its name, its kind, its labels, its words.
+"""Every metric of Fencepost: its name, its kind, its labels, its help.
 
-Labels are bounded: a job or a queue beyond the first so many is `_other`, causes and states are closed sets,
-and nothing is ever labelled with a run's key. Names that begin with `fencepost_` are the house's own; the
-others are promised to whoever builds boards and alerts.
+Labels are bounded: a job or a queue beyond the limit is `_other`, causes and states are closed sets, and no
+label is ever a run's key. Names that begin with `fencepost_` are Fencepost's own; the others are promised to
+people who build boards and alerts.
 """
 
 from __future__ import annotations

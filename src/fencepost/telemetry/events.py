@@ -1,11 +1,11 @@
-"""What happens in this process, told once, where it is decided or answered.
+"""What happens in this process, reported once, where it is decided or answered.
 
-A service says what happened with one line, `emit(RunClaimed(claim))`, and knows nothing of who hears it:
-metrics do, traces may, a test can. Nobody is told twice, because a thing has one place where it is known to
-have happened: a claim when the ledger granted it, an ending when the ledger took the report.
+A service reports an event with one line, `emit(RunClaimed(claim))`, and does not know its listeners: metrics
+listen, traces may, a test can. An event is reported only once, because there is one place where it is known
+to have happened: a claim when the ledger granted it, an ending when the ledger took the report.
 
-Whoever hears is called at once, in the thread of whoever tells, and must be quick. What a listener raises is
-logged and goes no further: telemetry never changes what the house does. Without listeners nothing is done.
+A listener is called at once, in the thread of the caller, and must be quick. An error of a listener is logged
+and goes no further: telemetry never changes what Fencepost does. Without listeners nothing is done.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class RunClaimed:
 
     @property
     def was_awaited(self) -> bool:
-        """Whether the attempt was to begin when it was due. What comes after live work, and what is tried
-        again, has waited on purpose."""
+        """Whether the attempt was to begin when it was due. Work that comes after live work, and retries,
+        have waited on purpose."""
         return self.is_first and self.claim.origin in LIVE_ORIGINS
 
 
@@ -112,7 +112,7 @@ class TickTurnedDown:
 @dataclass(frozen=True, slots=True)
 class AttemptFinished:
     """The ledger took the report of an attempt; `state` is the run's next one, `ready` where it is tried
-    again. `took_s` is None where nobody measured."""
+    again. `took_s` is None where it was not measured."""
 
     ticket: Ticket
     job: JobName
@@ -132,7 +132,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunRescued:
-    """A run was taken from a worker that showed no life; `state` is what became of it."""
+    """A run was taken from a worker that showed no life; `state` is its state after that."""
 
     ticket: Ticket
     job: JobName | None
@@ -150,7 +150,7 @@ class RescuesWaited:
 
 @dataclass(frozen=True, slots=True)
 class ClockSetBack:
-    """Leases or heartbeats that a store wrote lay ahead of its own clock, by so much: they do not count."""
+    """Leases or heartbeats that a store wrote lay ahead of its own clock: they do not count."""
 
     record: Literal["leases", "heartbeats"]
     by_s: float
@@ -158,7 +158,7 @@ class ClockSetBack:
 
 @dataclass(frozen=True, slots=True)
 class ClockSetAhead:
-    """The store's clock went ahead by so much more than time passed for this process."""
+    """The store's clock went ahead by more than time passed for this process."""
 
     by_s: float
 
@@ -186,7 +186,7 @@ class DuplicateSuppressed:
 
 @dataclass(frozen=True, slots=True)
 class GateClosed:
-    """Catch-up of a schedule is held back until somebody decides."""
+    """Catch-up of a schedule is held back until an operator decides."""
 
     namespace: Namespace
     schedule_id: ScheduleId
@@ -221,21 +221,21 @@ class SkewMeasured:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatLate:
-    """The ledger did not answer a heartbeat for so many runs within its period."""
+    """The ledger did not answer a heartbeat for these runs within its period."""
 
     runs: int
 
 
 @dataclass(frozen=True, slots=True)
 class StoreMissed:
-    """The store did not answer a service, so many times in a row by now."""
+    """The store did not answer a service; `failures` counts the times in a row."""
 
     service: str
     failures: int
 
 
 class Share(NamedTuple):
-    """So many of so many."""
+    """A number out of a total."""
 
     part: int
     whole: int
@@ -328,7 +328,7 @@ _listeners: tuple[Listener, ...] = ()
 
 
 def emit(event: Event) -> None:
-    """Tell everybody who listens."""
+    """Tell all listeners."""
     for one in _listeners:
         try:
             one(event)
@@ -351,5 +351,5 @@ def listen(callback: Listener) -> Callable[[], None]:
 
 
 def is_heard() -> bool:
-    """Whether anybody listens: what costs something to find out is not asked for nobody."""
+    """Whether there is a listener: events that cost work to gather are skipped without one."""
     return bool(_listeners)

@@ -1,4 +1,4 @@
-"""Label values, so many and no more."""
+"""Label values, up to a bound."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OTHER = "_other"
 
 
 class Bounded:
-    """The first so many values are told by name, for as long as the process lives; all others are one."""
+    """The first values, up to a bound, keep their names for the life of the process; all others are one."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -26,8 +26,8 @@ from fencepost.telemetry.traces.switch import is_on
 ROOT = "fencepost"
 FIELDS = "fencepost_fields"
 OWN_FIELDS = frozenset(("run", "run_key", "job", "schedule", "schedule_id"))
-"""What a line is about. No secret that the process has read is struck out of these, or nobody could follow a
-run whose key happens to hold the value of some variable."""
+"""The fields that say what a line is about. Secrets are not masked in these: else a run whose key happens to
+contain the value of some variable could not be followed."""
 TRACEBACK = "traceback"
 """The field that people read as lines of its own, below the line."""
 STDERR = 2
@@ -56,7 +56,7 @@ class Log:
 
     @property
     def is_debug(self) -> bool:
-        """Whether lines for who looks closely are heard at all."""
+        """Whether debug lines are written at all."""
         return self._logger.isEnabledFor(logging.DEBUG)
 
     def run(self, run: Keyed, event: str, **fields: Any) -> None:
@@ -64,7 +64,7 @@ class Log:
         self._write_of(run, logging.INFO, event, fields)
 
     def run_debug(self, run: Keyed, event: str, **fields: Any) -> None:
-        """A line about a run for who looks closely."""
+        """A debug line about a run."""
         self._write_of(run, logging.DEBUG, event, fields)
 
     def run_warning(self, run: Keyed, event: str, **fields: Any) -> None:
@@ -72,7 +72,7 @@ class Log:
         self._write_of(run, logging.WARNING, event, fields)
 
     def _write_of(self, run: Keyed, level: int, event: str, fields: dict[str, Any]) -> None:
-        """With the run's key, and with its trace where there are traces."""
+        """A line with the run's key, and with its trace where there are traces."""
         if self._logger.isEnabledFor(level):
             trace = {"trace_id": trace_text(run)} if is_on() else {}
             self._write(level, event, {"run_key": run.run_key, **fields, **trace})
@@ -129,13 +129,13 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def _struck(text: str) -> str:
-    """The text without what this process has read as a secret, and without what looks like one. What is known
-    goes first: the other may find no more than a piece of it."""
+    """The text without the secrets that this process has read, and without what looks like one. The known
+    secrets go first: the other step may find only a piece of one."""
     return masked_text(mask(text)) if text else text
 
 
 def set_up_logging(level: str = "info", as_json: bool = False, stream: TextIO | None = None) -> None:
-    """Write the house's lines to stderr; the rest of the process keeps its own logging."""
+    """Write Fencepost's lines to stderr; the rest of the process keeps its own logging."""
     handler = _Lines(stream or _own_stderr() or sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else PlainFormatter())
     logger = logging.getLogger(ROOT)
@@ -145,7 +145,7 @@ def set_up_logging(level: str = "info", as_json: bool = False, stream: TextIO | 
 
 
 class _Lines(logging.StreamHandler[TextIO]):
-    """What cannot be written is lost, and nothing else is."""
+    """A line that cannot be written is lost, and nothing else."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         with suppress(Exception):

@@ -10,7 +10,7 @@ from fencepost.model.dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BrokerMissed:
-    """The message broker did not answer a service, so many times in a row by now."""
+    """The message broker did not answer a service; `failures` counts the times in a row."""
 
     service: str
     failures: int
@@ -73,7 +73,7 @@ class Redelivered:
 
 @dataclass(frozen=True, slots=True)
 class BacklogSeen:
-    """So many messages wait in a destination for a processor or an intake."""
+    """This number of messages waits in a destination for a processor or an intake."""
 
     destination: str
     messages: int

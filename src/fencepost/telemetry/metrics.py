@@ -1,8 +1,8 @@
 """Metrics for Prometheus: hears the events of this process and counts.
 
-There is one set of them in a process, begun by whoever shows it: the web, a socket of its own, or the program
+A process has one set of them, begun by the part that shows it: the web, a socket of its own, or the program
 that the application is embedded in. What happened before that is not counted. Rendering many series takes
-its time, so it belongs into a thread and never into the event loop.
+time, so it belongs into a thread and never into the event loop.
 
 In a program of your own, `expose()` puts them beside your own metrics, in the registry of your choice.
 """
@@ -38,14 +38,14 @@ from fencepost.version import VERSION
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 JOBS_MAX = 200
 FROM_LEDGER = frozenset(one.name for one in LEDGER_GAUGES)
-"""Not shown before they were read once: a worker never reads them, and a 0 of its would be a lie."""
+"""Hidden until they were read once: a worker never reads them, and its 0 would be wrong."""
 GAUGES = "gauges"
 """The service that reads them."""
 MISSED_READINGS_MAX = 3
-"""After so many in a row without an answer they are hidden: among several processes the largest value counts,
-and one that has lost the store would go on showing how it was."""
+"""After this number of failed readings in a row they are hidden: among several processes the largest value
+counts, and a process that has lost the store would go on showing old values."""
 ALWAYS_TOLD = frozenset((known.READ_AT.name, known.READ_TOOK.name))
-"""When the ledger was last read is shown also then: it is what the alert about it looks at."""
+"""The time of the last reading is shown even then: the alert about it needs it."""
 T = TypeVar("T")
 
 
@@ -113,7 +113,7 @@ class Metrics(Collector):
         return (self._family(one) for one in CATALOGUE)
 
     def render(self) -> bytes:
-        """The page that is scraped, with what the process uses; takes its time where there are many jobs."""
+        """The page that is scraped, with the resources of the process; slow where there are many jobs."""
         return generate_latest(self._page)
 
     def _family(self, metric: Metric) -> Family:
@@ -133,7 +133,7 @@ class Metrics(Collector):
         return family
 
     def _begin(self) -> None:
-        """Series of closed sets are there from the start, so that their first step is seen."""
+        """Series of closed sets exist from the start, so that their first step is seen."""
         for cause in events.Cause:
             self._series.add(known.SUPPRESSED, (cause.value,), 0)
         for refused in events.RefusedFor:
@@ -151,7 +151,7 @@ class Metrics(Collector):
         self._series.set(known.BUILD, (VERSION, platform.python_version()), 1)
 
     def _begin_job(self, label: str) -> None:
-        """The same for what should never be counted of a job."""
+        """The same for series of a job that should stay at 0."""
         self._series.add(known.RUNS, (label, RunState.DEAD.value), 0)
         self._series.add(known.MISSED, (label,), 0)
         self._series.add(known.BACKFILLED, (label,), 0)
@@ -244,7 +244,7 @@ class Metrics(Collector):
 def _merged(
     values: Mapping[Any, T], label_of: Callable[[str], str], merge: Callable[[T, T], T]
 ) -> dict[str, T]:
-    """By label: what is `_other` together is one."""
+    """By label: all values under `_other` are added up."""
     merged: dict[str, T] = {}
     for name, value in values.items():
         label = label_of(name)

@@ -1,7 +1,7 @@
 """`/metrics` on a socket of its own, for processes that serve no web.
 
-Threads answer, and the page is made by one of them at a time. There are two pages, `/metrics` and `/healthz`,
-and neither takes anything from whoever asks.
+Threads answer, and one of them at a time makes the page. There are two pages, `/metrics` and `/healthz`, and
+neither takes input from the client.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ANSWER_MAX_S = 10.0
 POLL_S = 0.05
 """How often the thread looks whether it should end."""
 CONNECTIONS_MAX = 16
-"""How many are answered at a time, each by a thread; whoever comes beyond them is turned away."""
+"""How many requests are answered at a time, each by a thread; requests beyond that are refused."""
 PLAIN = "text/plain; charset=utf-8"
 
 
@@ -89,7 +89,7 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever hangs up in the middle is no news."""
+        """A client that hangs up in the middle is not logged."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -121,4 +121,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Scrapes are no news either."""
+        """Scrapes are not logged either."""

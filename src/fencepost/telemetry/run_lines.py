@@ -1,10 +1,10 @@
 """What a job writes with `logging` while it runs, kept with its run.
 
-One handler at the root of the process's loggers hears every line and looks into the context in which it was
+One handler at the root of the process's loggers gets every line and looks into the context in which it was
 written: there the worker has left where the lines of that run go. A context travels with the tasks that a
-job starts, with `asyncio.to_thread`, and with the thread in which a plain function runs; a thread that the
-function starts by itself has none, and its lines are the process's alone. The house's own lines are never a
-run's.
+job starts, with `asyncio.to_thread`, and with the thread in which a plain function runs. A thread that the
+function starts by itself has none, and its lines belong to the process only. Fencepost's own lines never
+belong to a run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fencepost.telemetry.traces.switch import is_on
 Keep: TypeAlias = Callable[[str], None]
 
 KEEP: ContextVar[Keep | None] = ContextVar("fencepost_run_lines", default=None)
-"""Where the lines of the run go in whose context this is."""
+"""Where the lines of this context's run go."""
 
 
 class RunLines(logging.Handler):
@@ -47,8 +47,8 @@ class RunLines(logging.Handler):
 def keep_run_lines() -> RunLines:
     """Hear the lines of this process, from now on; once is enough.
 
-    Where nobody has set up logging, nothing below a warning would get this far: then the root's level is
-    lowered to `info`, which changes nothing of what such a process shows.
+    Where the program has not set up logging, nothing below a warning would get this far: then the root's
+    level is lowered to `info`, which changes nothing of what such a process shows.
     """
     root = logging.getLogger()
     for known in root.handlers:
@@ -76,7 +76,7 @@ def _traced(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def _is_heard(name: str, handler: logging.Handler) -> bool:
-    """Whether anybody but this handler hears the lines of a logger."""
+    """Whether any other handler gets the lines of a logger."""
     logger: logging.Logger | None = logging.getLogger(name)
     while logger is not None:
         if any(one is not handler for one in logger.handlers):
@@ -86,7 +86,7 @@ def _is_heard(name: str, handler: logging.Handler) -> bool:
 
 
 def _as_before(record: logging.LogRecord) -> None:
-    """A line that nobody hears is shown where Python shows it in a process without any handler."""
+    """Show a line without another handler where Python shows it in a process without any handler."""
     last = logging.lastResort
     if last is not None and record.levelno >= last.level:
         last.handle(record)

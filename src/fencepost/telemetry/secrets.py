@@ -1,12 +1,12 @@
-"""The secrets that this process has read, struck out of every text that the house writes.
+"""The secrets that this process has read, masked in every text that Fencepost writes.
 
-Whoever reads a secret for a job remembers it here first, so whatever the job then prints, returns or raises
-is masked on its way into the ledger and into the logs. Masking knows the value as it is and as it looks in
-JSON, in a `repr`, in a URL and in base64; of a secret of several lines it also knows each longer line. A text
-is masked before it is cut, because half a secret looks like none.
+The code that reads a secret for a job remembers it here first, so everything that the job then prints,
+returns or raises is masked on its way into the ledger and into the logs. Masking knows the value as it is and
+as it looks in JSON, in a `repr`, in a URL and in base64; of a secret of several lines it also knows each
+longer line. A text is masked before it is cut, because half a secret does not look like one.
 
-Values stay known until so many others have come that they are forgotten: a rotated secret is still one. The
-house's own credentials are told by how they look, whether or not this process has read them.
+Values stay known until newer ones displace them: a rotated secret is still a secret. Fencepost's own
+credentials are recognised by their form, whether or not this process has read them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fencepost.model.secret import CREDENTIAL_TEXT, MASK, hide_credentials
 
 KEPT_MAX = 1_000
 LENGTH_MIN = 4
-"""A shorter value cannot be told from ordinary text."""
+"""A shorter value looks like ordinary text."""
 LINE_LENGTH_MIN = 8
 
 
@@ -36,7 +36,7 @@ class LiveSecrets:
         self._pattern: re.Pattern[str] | None = None
 
     def remember(self, value: str) -> None:
-        """From now on this is struck out."""
+        """Mask this from now on."""
         with self._lock:
             if value in self._spellings:
                 self._spellings.move_to_end(value)
@@ -67,7 +67,7 @@ class LiveSecrets:
 
 
 def spellings(value: str) -> tuple[str, ...]:
-    """Every form in which a value is told by."""
+    """Every form in which a value may appear."""
     if len(value) < LENGTH_MIN:
         return ()
     lines = [line.strip() for line in value.splitlines()]
@@ -91,7 +91,7 @@ LIVE = LiveSecrets()
 
 
 def remember(value: str) -> None:
-    """Strike this out of everything that this process writes from now on."""
+    """Mask this in everything that this process writes from now on."""
     LIVE.remember(value)
 
 

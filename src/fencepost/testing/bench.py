@@ -1,6 +1,6 @@
 """The bench: an application's jobs and schedules, run by the real services in virtual time.
 
-`async with Bench(app) as bench:` puts the application on a store in memory; what the program enqueues and
+`async with Bench(app) as bench:` puts the application on a store in memory. What the program enqueues and
 schedules goes there, and nothing happens until the test lets it: `await bench.drain()` does what is due now,
 `await bench.advance("3h")` lets time pass and does everything that falls due on the way, in order.
 
@@ -46,8 +46,8 @@ PATIENCE = "60s"
 
 
 class Bench:
-    """See the module. `now` is where the clock begins; `raises` lets the exception of a failing job come out
-    of the call in which it failed, otherwise it is only kept in `failures`; `patience` is how long, in real
+    """See the module. `now` is where the clock begins. `raises` lets the exception of a failing job come out
+    of the call in which it failed; otherwise it is only kept in `failures`. `patience` is how long, in real
     time, work may take that does not come to rest. `store="sqlite"` is a file of its own, for jobs that use
     `run.transaction()`."""
 
@@ -91,9 +91,8 @@ class Bench:
         raises: BaseException | None = None,
         takes: Duration = 0,
     ) -> Stub:
-        """Let something else be done in the place of a job's work: return `result`, or what it returns when
-        it is called with the run, or raise; after `takes` by the virtual clock. What it was called with is
-        in `.calls`."""
+        """Replace a job's work by something else: return `result`, or what `result` returns when it is called
+        with the run, or raise; after `takes` by the virtual clock. `.calls` has the payloads of the calls."""
         stub = Stub(result, raises, parse_duration(takes).total_seconds())
         self._observer.stubs[self._known(job)] = stub
         return stub
@@ -149,7 +148,7 @@ class Bench:
         return list(self._ground.read(lambda store: store.ledger.attempts(namespace, RunKey(key))))
 
     def output(self, key: str) -> str | None:
-        """What the ledger keeps of what a run's last attempt returned."""
+        """The ledger's copy of what a run's last attempt returned."""
         kept = self.attempts(key)
         return kept[-1].output if kept else None
 
@@ -163,7 +162,7 @@ class Bench:
         state: str | None = None,
         count: int | None = None,
     ) -> None:
-        """Somebody enqueued such a run, at least one or exactly `count`, whether or not it has run by now.
+        """Such a run was enqueued, at least one or exactly `count`, whether or not it has run by now.
 
         `payload` names what must be in the payload; more may be."""
         wanted = Wanted.of(self._known(job), key, payload, at, state)
@@ -181,7 +180,7 @@ class Bench:
         at: datetime | str | None = None,
         state: str | None = None,
     ) -> None:
-        """Nobody enqueued such a run."""
+        """No such run was enqueued."""
         self.assert_enqueued(job, key=key, payload=payload, at=at, state=state, count=0)
 
     def stand(self) -> None:
@@ -206,7 +205,7 @@ class Bench:
         self.leave()
 
     def leave(self) -> None:
-        """The part of `close` for which nobody has to wait."""
+        """The part of `close` that does not wait."""
         if self._go_back is not None:
             self._go_back()
         self._closed, self._go_back = True, None
@@ -236,7 +235,7 @@ class Bench:
         return self._engine
 
     async def _seen(self, move: Callable[[Engine], Awaitable[None]]) -> list[RunRecord]:
-        """Move, and tell what began."""
+        """Move, and return the runs that began."""
         engine = await self._started()
         first = len(self._observer.begun)
         await move(engine)
@@ -250,7 +249,7 @@ class Bench:
         return self._raises and len(self.failures) > self._told
 
     def _tell_of_failures(self) -> None:
-        """The first failure that the test has not heard of comes out where the test waits."""
+        """Raise the first failure that the test has not been told of, where the test waits."""
         if self._has_news():
             first, self._told = self.failures[self._told], len(self.failures)
             first.error.add_note(f"in run {first.run_key}, attempt {first.attempt}, on the bench")

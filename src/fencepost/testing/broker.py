@@ -1,7 +1,7 @@
 """A broker in memory: for tests that want to see every message, and for simulated worlds.
 
-It keeps what the port promises, within one process and for as long as that lives. `down` makes it
-unreachable; what it has stays.
+It keeps the port's promises, within one process and for as long as that lives. `down` makes it unreachable;
+its messages stay.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class MemoryBroker:
         self.rejected: list[tuple[Message, str]] = []
         self._groups: dict[str, dict[str, _Waiting]] = {}
         self._early: defaultdict[str, list[Message]] = defaultdict(list)
-        """What came before a destination had its first group."""
+        """Messages that came before a destination had its first group."""
         self._listeners: defaultdict[str, list[Callable[[bytes], None]]] = defaultdict(list)
 
     async def connect(self) -> None:
@@ -91,11 +91,11 @@ class MemoryBroker:
         """Everything stays: other users of this object go on."""
 
     def delete(self, destination: str) -> None:
-        """As an operator may, with all that waits there."""
+        """Delete a destination, as an operator may, with all messages that wait there."""
         del self._groups[destination]
 
     def waiting(self, destination: str, group: str) -> _Waiting:
-        """What waits for a group; a group that is new gets what no group has taken."""
+        """What waits for a group; a new group gets what no group has taken."""
         groups = self._groups.setdefault(destination, {})
         if group not in groups:
             groups[group] = _Waiting(self._early.pop(destination, []))
@@ -167,7 +167,7 @@ class MemorySubscription:
         return Delivery(message.id, message.body, message.headers, before + 1, self._number)
 
     async def _answered(self, deliveries: Sequence[Delivery]) -> list[tuple[Message, int]]:
-        """Those that were still held; there is room for others. What the broker does not hear it delivers
+        """Those that were still held; there is room for others. The broker delivers an unanswered message
         again."""
         numbers = [one.handle for one in deliveries if isinstance(one.handle, int)]
         found = [self._held.pop(one) for one in numbers if one in self._held]

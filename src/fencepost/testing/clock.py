@@ -12,11 +12,11 @@ from fencepost.model.clocks import Monotonic
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 SLEEPER: ContextVar[str | None] = ContextVar("sleeper", default=None)
-"""In whose name somebody sleeps; it is handed on to whatever a task starts."""
+"""The name under which a task sleeps; tasks that it starts inherit it."""
 
 
 class VirtualClock:
-    """Wall and monotonic time in step; `advance` moves both and wakes whoever is due."""
+    """Wall and monotonic time in step; `advance` moves both and wakes the sleepers that are due."""
 
     def __init__(self, start: datetime = EPOCH) -> None:
         self._start = start
@@ -24,7 +24,7 @@ class VirtualClock:
         self._sleepers: list[tuple[timedelta, asyncio.Future[None]]] = []
         self._names: dict[asyncio.Future[None], str | None] = {}
         self.on_sleep: Callable[[], None] = lambda: None
-        """Called when somebody falls asleep."""
+        """Called when a task falls asleep."""
 
     def wall(self) -> datetime:
         """The date and time that this clock shows."""
@@ -57,11 +57,11 @@ class VirtualClock:
                 future.set_result(None)
 
     def set_back(self, seconds: float) -> None:
-        """Somebody sets the wall clock; monotonic time goes on as before."""
+        """Set the wall clock back; monotonic time goes on as before."""
         self._start -= timedelta(seconds=seconds)
 
     def advance_to(self, moment: datetime) -> None:
-        """Let time pass until then, if it has not come to that yet."""
+        """Let time pass until then, unless it is that late already."""
         self.advance(max((moment - self.wall()).total_seconds(), 0.0))
 
     def next_wake(self) -> datetime | None:
@@ -70,11 +70,11 @@ class VirtualClock:
         return self._start + min(moments) if moments else None
 
     def rouse(self, name: str) -> None:
-        """Somebody comes for those who sleep in this name: they do not count as asleep any more."""
+        """End the sleep of the tasks that sleep under this name: they no longer count as asleep."""
         for future, one in self._names.items():
             if one == name:
                 self._names[future] = None
 
     def is_asleep(self, name: str) -> bool:
-        """Whether somebody sleeps in this name."""
+        """Whether a task sleeps under this name."""
         return any(one == name and not future.done() for future, one in self._names.items())

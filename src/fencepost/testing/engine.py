@@ -1,13 +1,12 @@
 """The real services of a node, moved by hand through virtual time.
 
 No service runs its loop here. At each moment the engine lets all of them pass, again and again, until nothing
-is left to be done at that moment: plan, beat, reap, claim, do, report. Then it looks when the next thing
-happens (a run falls due, a tick comes within the planner's horizon, a sleeper wakes) and moves the clock
-there. So a month in which little happens costs little, and the order of everything depends on nothing but the
-program.
+is left to do at that moment: plan, beat, reap, claim, run, report. Then it looks when the next thing happens
+(a run falls due, a tick comes within the planner's horizon, a sleeper wakes) and moves the clock there. So a
+month in which little happens costs little, and the order of everything depends only on the program.
 
-The node leads the only shard from its start: by its own clock, which stands still for leases, no time passes
-in which it could lose one.
+The node leads the only shard from its start. Its own clock stands still for leases, so no time passes in
+which it could lose one.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ STEPS_MAX = 2_000_000
 STUCK_REST_S = 1.0
 OUTAGE_STEP_S = 30.0
 QUICK_TURNS = 2
-"""Work that waits for nothing has ended after so many turns of the loop."""
+"""Work that waits for nothing has ended after this number of turns of the loop."""
 RUNNING_MAX = 10_000
 PAGE = 500
 
@@ -94,7 +93,7 @@ class Engine:
         await self._serve_schedules()
 
     async def crash(self) -> None:
-        """The worker dies with what it was doing, and nobody says goodbye. A new one takes its place."""
+        """The worker dies in the middle of its work, without leaving. A new one takes its place."""
         tasks = [one.task for one in self._runner.active if one.has_begun]
         for task in tasks:
             task.cancel()
@@ -160,7 +159,7 @@ class Engine:
                 await working.reporter.run_once()
 
     async def _look_around(self) -> None:
-        """What time alone brings about: once a moment is enough."""
+        """Work that only time brings: once per moment is enough."""
         await self._plan()
         await self._beat()
         if self.reaps:
@@ -175,7 +174,7 @@ class Engine:
             await self._planning.backfiller.run_once()
 
     async def _serve_schedules(self) -> None:
-        """A schedule may name a queue that no setting and no job does; once named it is worked for good."""
+        """A schedule may name a queue that no setting and no job does; from then on it is served."""
         after: ScheduleId | None = None
         while page := await self._store.schedules.page(self._settings.namespace, after, PAGE):
             self._queues |= dict.fromkeys(one.spec.queue for one in page if one.spec.queue is not None)
@@ -190,14 +189,14 @@ class Engine:
         self._has_news = True
 
     async def _beat(self) -> None:
-        """At most at the pace of a real heart, of which an attempt has only so many beats."""
+        """At most at the pace of a real heartbeat, of which an attempt has a limited number."""
         now, pace = self._clock.wall(), timedelta(seconds=self._settings.heartbeat_every_s)
         if len(self._runner.active) and (self._beaten_at is None or now - self._beaten_at >= pace):
             self._beaten_at = now
             await Heartbeat(self._store, self._runner.active, self._settings).run_once()
 
     async def _quiet(self) -> None:
-        """Until everything that runs has ended or sleeps by the virtual clock."""
+        """Wait until all work has ended or sleeps by the virtual clock."""
         loop = asyncio.get_running_loop()
         for _ in range(QUICK_TURNS):
             await asyncio.sleep(0)
@@ -260,7 +259,7 @@ class Engine:
         return cursor.planned_through if found is None else found
 
     async def _has_orphans(self) -> bool:
-        """Whether the ledger takes runs to be under way that nobody does any more."""
+        """Whether the ledger shows runs as running that no worker has any more."""
         if self._lives == 1:
             return False
         running = await self._store.ledger.running(self._settings.namespace, RUNNING_MAX)
@@ -285,8 +284,8 @@ class Engine:
 
 
 def bench_settings(settings: Settings, jobs: dict[JobName, Job]) -> Settings:
-    """The application's settings, as a bench needs them: the queues of all jobs worked, outcomes reported one
-    by one, no poll in between, and nothing claimed ahead by the pace of real time."""
+    """The application's settings, as a bench needs them: the queues of all jobs are served, outcomes reported
+    one by one, no poll in between, and no runs prefetched by the pace of real time."""
     queues = dict.fromkeys([*settings.queues, *(job.spec.queue for job in jobs.values())])
     return changed_settings(
         settings,

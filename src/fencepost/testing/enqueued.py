@@ -1,4 +1,4 @@
-"""What a test says about enqueued runs, and what it is told where that does not hold."""
+"""What a test expects of enqueued runs, and the message where that does not hold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN_MAX = 20
 
 @dataclass(frozen=True)
 class Wanted:
-    """An enqueued run as a test describes it; what is None is not looked at."""
+    """An enqueued run as a test describes it; fields that are None are not compared."""
 
     job: JobName
     run_key: RunKey | None
@@ -81,7 +81,7 @@ def complaint(wanted: Wanted, runs: Sequence[RunRecord], count: int | None) -> s
 def _there(wanted: Wanted, runs: Sequence[RunRecord]) -> str:
     by_hand = [run for run in runs if run.schedule_id is None]
     if not by_hand:
-        return f"nobody has enqueued {wanted.job}"
+        return f"no run of {wanted.job} was enqueued"
     lines = [_line(run, wanted.fits(run)) for run in by_hand[:SHOWN_MAX]]
     more = len(by_hand) - len(lines)
     tail = [f"  and {more} more"] if more else []

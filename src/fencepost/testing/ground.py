@@ -1,4 +1,4 @@
-"""What a bench stands on: a store in memory, or a SQLite file of its own, under the bench's clock."""
+"""The store of a bench: in memory, or a SQLite file of its own, under the bench's clock."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ A project says which application it means by a fixture of its own:
 `fencepost_plain_bench` a `PlainBench` for tests that are not async. The clock begins at `fencepost_now`,
 which can be overridden too.
 
-pytest loads this file in every project in which Fencepost is installed: it imports nothing of the house
-before a fixture is asked for.
+pytest loads this file in every project in which Fencepost is installed: it imports nothing of Fencepost
+before a fixture is used.
 """
 
 from __future__ import annotations

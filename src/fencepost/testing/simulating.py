@@ -2,8 +2,8 @@
 
 The real planner, judge, worker and reaper run one schedule through a stretch of virtual time over a store in
 memory, with outages in it, and every tick comes out with its state and the reason. The work itself is not
-done: it only takes the time that it is said to take. A worker that dies in an outage loses the attempt that
-it was at, as in earnest.
+done: it only takes the time that the caller gives it. A worker that dies in an outage loses its running
+attempt, as a real one would.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ EARLIER = timedelta(seconds=1)
 
 
 class Away(StrEnum):
-    """Who is away in an outage."""
+    """Which part is away in an outage."""
 
     ALL = "all"
     WORKERS = "workers"
@@ -89,8 +89,8 @@ def simulate(
 
     `schedule` is a trigger, with policies as in `app.add_schedule` (`overlap=`, `catch_up=`, `spread=`…), or
     a whole spec. In an outage workers and planners are away, or only the one of them that `away` names.
-    `duration` is how long a run takes, or a function of the fire time that says it, and that may raise for a
-    run that fails. `job` brings retry, timeout and delivery.
+    `duration` is how long a run takes, or a function from the fire time to that; it may raise for a run that
+    fails. `job` brings retry, timeout and delivery.
 
     `print(simulate(Cron("0 2 * * *"), "2026-03-01", "2026-03-08", outage=("2026-03-03", "2026-03-05")))`
     """
@@ -187,7 +187,7 @@ class _Nothing:
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """What the services log of a simulation is no news, unless somebody has asked for their lines."""
+    """Drop what the services of a simulation log, unless the program has asked for their lines."""
     logger, silence = logging.getLogger(ROOT), logging.NullHandler()
     logger.addHandler(silence)
     try:
@@ -197,7 +197,8 @@ def _unheard() -> Iterator[None]:
 
 
 async def _begin(engine: Engine, away: Away) -> None:
-    """An outage: who is away does nothing, and what a worker was doing is lost with it."""
+    """Begin an outage: the part that is away does nothing, and a worker's running attempts are lost with
+    it."""
     if away is not Away.PLANNERS:
         await engine.crash()
         engine.works = False

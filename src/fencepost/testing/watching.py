@@ -1,4 +1,4 @@
-"""What the bench sees of the work: what began, what failed, and what stands in for the real thing."""
+"""What the bench sees of the work: what began, what failed, and what replaces the real work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Failure:
 
 @dataclass
 class Stub:
-    """Stands in for a job's work: takes so long by the virtual clock, then returns or raises."""
+    """Replaces a job's work: takes this long by the virtual clock, then returns or raises."""
 
     result: Any = None
     raises: BaseException | None = None
@@ -65,7 +65,7 @@ class Observer:
 
 
 class Watched:
-    """A job's executor under the eyes of the bench; what it does not know, the real one answers."""
+    """A job's executor, watched by the bench; other attributes come from the real one."""
 
     def __init__(self, job: Job, inner: Executor | None, observer: Observer, clock: VirtualClock) -> None:
         self._job = job
@@ -99,7 +99,7 @@ class Watched:
             raise
 
     async def _in_time(self, run: Run) -> str | None:
-        """The job's timeout counts by the virtual clock too; the real one counts besides."""
+        """The job's timeout counts by the virtual clock too, in addition to the real one."""
         timeout = self._job.spec.timeout
         if timeout is None:
             return await self._work(run)
@@ -140,7 +140,7 @@ def watched_jobs(
     real: Collection[str],
 ) -> dict[JobName, Job]:
     """The same jobs, watched. Functions run as they are, those that are not async one after the other in one
-    thread; everything else only where it stands among `real`."""
+    thread; other kinds of work run only where they are named in `real`."""
     return {
         name: Job(job.spec, Watched(job, _inner(job, threads, name in real), observer, clock))
         for name, job in jobs.items()

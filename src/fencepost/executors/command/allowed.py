@@ -1,10 +1,10 @@
 """Which programs may be started at all.
 
-A program is judged by where it really is, behind every symbolic link, when the job is defined and again right
-before each start; the real path is then the one that is started, so that a link that is turned in between
-changes nothing. What stays open is a file that somebody with write access to an allowed folder replaces: list
-folders that only those may write to who may decide what runs. The list says which program starts, not what it
-is told: a shell or an interpreter in it starts anything.
+A program is judged by its real path, behind every symbolic link, when the job is defined and again right
+before each start. The real path is then the one that is started, so that a link that is changed in between
+changes nothing. One gap stays open: a user with write access to an allowed folder can replace a file in it.
+List only folders that are writable only to users who may decide what runs. The list says which program
+starts, not what it is told: a shell or an interpreter in it starts anything.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def standing() -> dict[str, str]:
-    """What every command gets, whoever started the worker."""
+    """What every command gets, however the worker was started."""
     try:
         user = pwd.getpwuid(os.geteuid())
     except KeyError:

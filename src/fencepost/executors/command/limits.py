@@ -31,7 +31,7 @@ class Limits:
     file_size_bytes: int | None = None
 
     def for_kernel(self) -> list[Limit]:
-        """Memory comes last: whoever sets the limits needs some to set the others."""
+        """Memory comes last: setting the other limits needs some of it."""
         chosen: list[tuple[int, int | None, int]] = [
             (resource.RLIMIT_CORE, 0, 0),
             (resource.RLIMIT_CPU, self.cpu_s, CPU_GRACE_S),

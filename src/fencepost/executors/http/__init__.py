@@ -30,7 +30,7 @@ __all__ = ["http_call", "http_executor", "verify"]
 
 
 def http_executor(call: HttpCall, clock: Clock, read_retry_after: ReadRetryAfter) -> HttpExecutor:
-    """The doer of a call, or a word about what has to be installed for it."""
+    """The executor of a call, or an error that says what has to be installed for it."""
     try:
         from fencepost.executors.http.executor import HttpExecutor
     except ModuleNotFoundError as error:

@@ -1,12 +1,12 @@
 """The guard: which addresses a call may reach.
 
-Whoever can choose a name can choose what it resolves to, and can answer differently a moment later. So a name
-is resolved once per hop; every address of the answer has to pass, or none is used; and the connection is made
-to these very addresses (`client`), never to the name again. TLS goes on verifying the name.
+A party that can choose a name can choose what it resolves to, and can answer differently a moment later. So a
+name is resolved once per hop; every address of the answer has to pass, or none is used; and the connection is
+made to these very addresses (`client`), never to the name again. TLS goes on verifying the name.
 
 Not every refusal can be lifted. `allow_private` opens the networks of an organisation and this host itself.
-Nothing opens what no honest call goes to: link-local addresses, the metadata services of the clouds, which
-are not all link-local (Azure's has a public address), multicast, broadcast, and what stands for no host.
+Nothing opens addresses that no honest call goes to: link-local addresses, the metadata services of the clouds
+(not all of them link-local: Azure's is public), multicast, broadcast, and addresses that stand for no host.
 
 An IPv6 address that carries an IPv4 address inside (mapped, compatible, 6to4, NAT64, Teredo, ISATAP) is
 judged by both.

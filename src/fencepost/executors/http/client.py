@@ -81,7 +81,7 @@ def _session(hop: Hop, tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
 
 
 class _Pinned(AbstractResolver):
-    """A resolver that knows one answer, and asks nobody."""
+    """A resolver that knows one answer, and makes no query."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._addresses = addresses

@@ -1,4 +1,4 @@
-"""The secrets of a call: `env:NAME` or `file:/path`, read each time and shown to nobody.
+"""The secrets of a call: `env:NAME` or `file:/path`, read each time and never shown.
 
 Here the job's definition says where a secret is kept, and so no payload chooses it. What was read is struck
 out of all that this process writes, and out of what is kept of an answer before it leaves this package: a

@@ -1,7 +1,7 @@
 """The child process: does one errand after the other in its main thread, until its worker has gone.
 
-A second thread listens to the worker. When the line ends while a function is at work, nobody is there to hear
-its outcome, and the whole process group ends at once. A function that hangs in C code may hold the
+A second thread listens to the worker. When the line ends while a function is at work, no worker is left to
+get its outcome, and the whole process group ends at once. A function that hangs in C code may hold the
 interpreter so that this thread never runs; on Linux the kernel then ends the child with its worker.
 
 What the function prints goes through a pipe that the worker reads. `SystemExit` ends the process, as it would
@@ -88,7 +88,7 @@ class Child:
             self._do(errand)
 
     def say(self, **said: Any) -> None:
-        """Tell the worker; whoever calls waits while the worker is behind with reading."""
+        """Send to the worker; the caller waits while the worker is behind with reading."""
         with self._talking:
             self._line.sendall(frame(**said))
 
@@ -153,7 +153,7 @@ class Child:
 
 
 def show_logging() -> None:
-    """Have what is written with `logging` printed, and so logged, where nobody has set logging up."""
+    """Print what is written with `logging`, and so log it, where the program has not set logging up."""
     root = logging.getLogger()
     if not root.handlers:
         handler = logging.StreamHandler()
@@ -201,5 +201,6 @@ def _flush() -> None:
 
 
 def _text(text: str | None) -> str | None:
-    """Masked here as well: what is cut first may keep half a secret, which nobody would know."""
+    """Masked here as well: a text that is cut first may keep half a secret, which masking would not
+    recognise."""
     return None if text is None else storable(mask(text), TEXT_LENGTH_MAX)

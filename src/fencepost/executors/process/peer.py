@@ -1,10 +1,10 @@
 """The worker's end of one child process: it is started, given errands, stopped, and watched until its end.
 
-The child leads a session of its own, so its pid names a process group that can be killed as a whole. It is
-dead when the kernel says so, not when its line is silent: whatever the function forked may hold that open.
-A child that can no longer be talked to is killed.
+The child leads a session of its own, so its pid names a process group that can be killed as a whole. The
+kernel says when it is dead, not the silence of its line: a process that the function forked may hold the line
+open. A child that can no longer be talked to is killed.
 
-Nothing here blocks the loop. Output is read as it comes, also between two runs, when it belongs to nobody.
+Nothing here blocks the loop. Output is read as it comes, also between two runs, when it belongs to no run.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Peer:
         return None if self._errand is None else self._errand.output.kept
 
     def let_go(self) -> None:
-        """Whoever had the child is done with it; one that has not answered is not used again."""
+        """The run that had the child is done with it; a child that has not answered is not used again."""
         self.spent = self.spent or (self._errand is not None and not self._errand.answer.done())
         self._errand = None
 
@@ -160,7 +160,7 @@ class Peer:
             self._writer.write(frame(**said))
 
     async def _watched(self, reader: asyncio.StreamReader, exited: asyncio.Event) -> None:
-        """From the start to the end of the child, or of the loop: then nobody could wait for it any more."""
+        """From the start to the end of the child, or of the loop: after that no caller could wait for it."""
         listening = asyncio.create_task(self._listen(reader))
         leaving = asyncio.create_task(exited.wait())
         try:

@@ -37,7 +37,7 @@ class ProcessPool:
 
     @asynccontextmanager
     async def lent(self, recycle_after: int | None) -> AsyncIterator[Peer]:
-        """A child of one's own. Whoever is cancelled with it in hand stops it first."""
+        """A child for one run. A run that is cancelled with a child stops it first."""
         self._settle_on_loop()
         slots = self._slots
         async with slots:
@@ -85,7 +85,7 @@ class ProcessPool:
         return peer
 
     def _keep_for_later(self, starting: asyncio.Task[Peer]) -> None:
-        """Nobody waits any more for a child that was being started."""
+        """No run waits any more for a child that was being started: keep it for a later one."""
         if not starting.cancelled() and starting.exception() is None:
             self._peers.add(starting.result())
             self._idle.append(starting.result())

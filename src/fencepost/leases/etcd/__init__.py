@@ -1,7 +1,7 @@
 """Leases in etcd, through its v3 JSON gateway. Needs etcd 3.4 or newer and the extra `etcd`.
 
-etcd is authoritative: which key exists, who put it and when its lease has run out is decided by its quorum,
-on its leader's monotonic clock, and never by a clock of ours.
+etcd is authoritative: its quorum decides which key exists, who put it and when its lease has run out, on its
+leader's monotonic clock, and never by a clock of ours.
 
 A held shard is one key, `<name>/leases/<shard>`, whose value names the holder and which hangs on an etcd
 lease of its own. When that lease runs out, etcd deletes the key. The epoch is the key's create revision:
@@ -10,12 +10,12 @@ backwards, so every grant has a larger epoch than all before it, of any shard; a
 that exists leaves its create revision alone, so a renewal has the epoch of its grant.
 
 etcd counts from one again when its data is lost, and then still has the same cluster id, because that is
-made from its settings. So a mark that nobody can foresee is put beside the leases by whoever finds none,
-and is part of the lineage: an etcd that forgot everything forgot its mark as well.
+made from its settings. So a client that finds no mark beside the leases puts an unpredictable one there. The
+mark is part of the lineage: an etcd that forgot everything forgot its mark as well.
 
-On failure: a request that reached nobody is tried at the next endpoint. One that may have been carried out
-is repeated only if it does no harm twice; a transaction never is, and its shards are `Unknown`. Whoever is
-left without an answer asks again and finds the key under its own name, or does not. The arguments are in
+On failure: a request that no endpoint received is tried at the next endpoint. A request that may have been
+carried out is repeated only if it does no harm twice; a transaction never is, and its shards are `Unknown`. A
+caller without an answer asks again and finds the key under its own name, or does not. The arguments are in
 `acquiring`, `renewing` and `releasing`.
 """
 

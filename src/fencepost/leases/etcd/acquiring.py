@@ -1,26 +1,25 @@
 """Acquiring: a key that is not there is put, in one transaction, on a lease that was made for it.
 
-First all keys are read at once. A shard that is held, by whomever, needs no write: a fleet of followers
-that ask every few seconds costs etcd's log nothing. For a shard that is free a lease is granted, and a
-transaction puts the key on it if there still is none. The transaction judges; the look before it decides
-nothing.
+First all keys are read at once. A shard that is held needs no write: a fleet of followers that ask every few
+seconds costs etcd's log nothing. For a shard that is free a lease is granted, and a transaction puts the key
+on it if there still is none. The transaction decides; the reading before it decides nothing.
 
 **A term is never short.** The lease is granted after the call began, so it runs out no earlier than the
 call's beginning plus its term, which is rounded up to whole seconds.
 
 **A doubtful transaction does no harm.** Its answer is lost; it may have been carried out, may be on its way
-still, or be lost itself. Whoever asks again
+still, or be lost itself. A caller that asks again
 
 - finds the key under its own name, which is the grant, with its epoch; or
 - finds no key, and sends another transaction. Of the two, one puts the key and the other finds it there:
   both name the same holder, so the answer is right whichever it was.
 
-One that arrives when nobody waits for it any more can put the key only while its lease lives, and nobody
-keeps that lease alive unless the holder has learnt of the grant; after that etcd refuses it, because there
-is no such lease. So it costs at most one term of a shard that nobody leads. That is also why the lease of a
-doubtful transaction is not revoked: the revocation might be late, too, and end a grant that the holder has
-learnt of meanwhile. The lease of a transaction that is known to have put nothing can hang on nothing, ever,
-and is revoked at once.
+A transaction that arrives when its caller has given up can put the key only while its lease lives. No node
+keeps that lease alive unless the holder has learnt of the grant; after that etcd refuses the transaction,
+because there is no such lease. So it costs at most one term of a shard without a leader. That is also why the
+lease of a doubtful transaction is not revoked: the revocation might be late, too, and end a grant that the
+holder has learnt of meanwhile. The lease of a transaction that is known to have put nothing can never hold a
+key, and is revoked at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`etcd://user:password@host:port,host:port/?name=…`: what the URL of an etcd may say, and what it means."""
+"""`etcd://user:password@host:port,host:port/?name=…`: what the URL of an etcd may contain, and what it
+means."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _SWITCH = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class EtcdAddress:
-    """Where etcd is, as whom to speak to it, and under which name this fleet's keys are."""
+    """The endpoints of etcd, the user, and the name under which this fleet's keys are."""
 
     endpoints: tuple[str, ...]
     name: str
@@ -45,7 +46,7 @@ class EtcdAddress:
 
 
 def read_address(url: str) -> EtcdAddress:
-    """What the URL says, or a refusal that says the mend."""
+    """The address in the URL, or a refusal that says the fix."""
     address = parse_address(url, PORT)
     if address.scheme not in SCHEMES:
         raise address.refuse("expected etcd://host:port")
@@ -70,7 +71,7 @@ def read_address(url: str) -> EtcdAddress:
 
 
 def tls_context(address: EtcdAddress) -> ssl.SSLContext | None:
-    """Whom to trust and how to prove who we are, read from the files that the address names."""
+    """The authority to trust and our own certificate, read from the files that the address names."""
     if not address.tls:
         return None
     try:

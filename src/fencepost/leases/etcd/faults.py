@@ -1,7 +1,7 @@
 """What can go wrong with a request, sorted by the only question that matters: may etcd have carried it out?
 
-Every fault is a `LeaseStoreUnavailable`, so one that nobody inside the package cares about means the right
-thing outside. Whatever is not known to be a refusal is doubtful.
+Every fault is a `LeaseStoreUnavailable`, so a fault that no code in the package handles means the right thing
+outside. A fault that is not known to be a refusal is doubtful.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Fault(LeaseStoreUnavailable):
 
 
 class NotSent(Fault):
-    """Nobody has heard the request."""
+    """No endpoint has received the request."""
 
 
 class Doubtful(Fault):
@@ -43,11 +43,11 @@ class Refused(Fault):
 
 
 class Denied(Refused):
-    """etcd said no to who we are or to what we may do."""
+    """etcd refused our credentials or our permissions."""
 
 
 class StaleToken(Denied):
-    """etcd does not know the token any more; asking for another may mend it."""
+    """etcd does not know the token any more; a new one may help."""
 
 
 NOTHING_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -77,7 +77,7 @@ def read_answer(endpoint: str, status: int, body: bytes) -> dict[str, Any]:
 
 
 def brief(error: BaseException) -> str:
-    """The first line of what an exception says, or its name where it says nothing."""
+    """The first line of an exception's text, or its name where it has none."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

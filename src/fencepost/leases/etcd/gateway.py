@@ -1,9 +1,9 @@
 """Requests to etcd's JSON gateway: which endpoint, as whom, and how long to wait.
 
-Any endpoint will do, because each passes on to etcd's leader what it cannot answer itself. The one that
-answered last is asked first; one that did not is left for the next. A request goes to a second endpoint
-when the first cannot have heard it, or when it does no harm twice (`ask`). One that must not be carried out
-twice (`tell`) is doubtful as soon as somebody may have heard it. The driver itself repeats no POST.
+Any endpoint will do, because each passes on to etcd's leader what it cannot answer itself. The endpoint that
+answered last is asked first; after a failure the next one is. A request goes to a second endpoint when the
+first cannot have received it, or when it does no harm twice (`ask`). A request that must not be carried out
+twice (`tell`) is doubtful as soon as an endpoint may have received it. The driver itself repeats no POST.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ASK_TIMEOUT_S = 1.2
 """Half of a call's time, so that a second endpoint has the other half."""
 TELL_TIMEOUT_S = 2.0
 SILENCE_MAX_S = 60.0
-"""A stream that is silent for so long is opened again: its other end may be gone without a word."""
+"""A stream that is silent for this long is opened again: its other end may be gone unnoticed."""
 CONNECTIONS_MAX = 32
 LINE_BYTES_MAX = 1 << 20
 HAS_LEADER = {"Grpc-Metadata-hasleader": "true"}
@@ -50,7 +50,7 @@ class Gateway:
         )
 
     async def ask(self, path: str, body: Body) -> Answer:
-        """An answer to what may be carried out more than once, from whichever endpoint gives one. A lone
+        """The answer to a request that may be carried out more than once, from any endpoint. A single
         endpoint is asked twice: the connection to it may have been dead for long."""
         faults: list[Fault] = []
         for endpoint in islice(cycle(self._in_turn()), max(2, len(self._endpoints))):
@@ -62,7 +62,7 @@ class Gateway:
         raise Doubtful(_told(faults))
 
     async def tell(self, path: str, body: Body) -> Answer:
-        """An answer to what must not be carried out twice."""
+        """The answer to a request that must not be carried out twice."""
         faults: list[Fault] = []
         for endpoint in self._in_turn():
             try:
@@ -95,7 +95,7 @@ class Gateway:
             raise
 
     def forget_token(self) -> None:
-        """Prove anew who we are before the next request."""
+        """Authenticate anew before the next request."""
         self._token = None
 
     async def close(self) -> None:
@@ -103,8 +103,8 @@ class Gateway:
         await self._session.close()
 
     async def _authorized(self, endpoint: str, path: str, body: Body, limit_s: float) -> Answer:
-        """Ask as who we are. A token that is refused was refused before anything was done, so asking once
-        more with a new one is safe for every request."""
+        """Send the request with the token. etcd refuses a token before it does anything, so asking once more
+        with a new one is safe for every request."""
         headers = await self._headers(endpoint)
         try:
             answer = await self._exchange(endpoint, path, body, headers, limit_s)

@@ -1,6 +1,6 @@
 """Hints by a stream of deletions under the fleet's keys.
 
-A deletion is a release, an expiry or somebody's hand; puts free nothing and are not asked for.
+A deletion is a release, an expiry or a deletion by hand; puts free nothing and are not asked for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EtcdHints(Hints):
         async with self._gateway.stream("watch", request) as messages:
             async for message in messages:
                 if message.get("canceled"):
-                    # etcd does not say whether it was the token or something else that it did not like.
+                    # etcd does not say whether it refused the token or something else.
                     self._gateway.forget_token()
                     return
                 self._heard(message)

@@ -20,7 +20,7 @@ from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 
 MARK = "mark"
 NO_END_S = 86_400.0
-"""What is said of a key that somebody put without a lease, and that will stay until somebody deletes it."""
+"""The remaining time that is shown for a key without a lease: it was put by hand, and stays until deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Entry:
     lease: int
 
     def is_of(self, holder: NodeId) -> bool:
-        """Whether this holder put it. What has lost its lease by somebody's hand is nobody's."""
+        """Whether this holder put it. A key whose lease was removed by hand has no holder."""
         return self.holder == holder and self.lease != 0
 
 
@@ -73,7 +73,8 @@ class Keyspace:
         return self._view(answer)
 
     async def look_and_mark(self) -> View:
-        """What is there, with a mark; whoever finds none puts one. Two who do so agree on the first."""
+        """What is there, with a mark; a client that finds none puts one. Two that do so agree on the
+        first."""
         view = await self.look()
         if view.mark:
             return view

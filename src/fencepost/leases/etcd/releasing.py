@@ -1,12 +1,12 @@
 """Releasing: the key is deleted in one transaction that compares holder and epoch, and then its lease is
 revoked.
 
-The revocation only tidies up. The lease that it ends is the one that the deleted key hung on; the next
-grant, also to the same holder, hangs on another, so a revocation that is late ends nobody's grant. The
-other way round it would not be safe: revoking a lease deletes whatever hangs on it and compares nothing.
+The revocation only tidies up. The lease that it ends is the one that the deleted key hung on; the next grant,
+also to the same holder, hangs on another, so a late revocation ends no other grant. The other way round it
+would not be safe: revoking a lease deletes every key that hangs on it and compares nothing.
 
-Where the transaction's answer is lost, asking again says `Lost`, because the key of that epoch is not
-there: it cannot be told from a lease that had run out, and need not be.
+Where the transaction's answer is lost, asking again says `Lost`, because the key of that epoch is not there.
+That answer is the same as for a lease that had run out, which does no harm.
 """
 
 from __future__ import annotations

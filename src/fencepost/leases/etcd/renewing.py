@@ -8,15 +8,15 @@ steps, and the last one judges:
    `Lost`.
 3. Read all keys again. A key that is the holder's, of this epoch and on this lease is `Granted`.
 
-**Nobody else's grant is ever extended.** A lease is made by `acquire` for one transaction that names one
-holder and one shard (or by step 2, for the same), and no other key is ever put on it. Its number is read
-from a key with the holder's own name. If that key was deleted and put again by another in between, theirs
-hangs on another lease, and what is kept alive is a lease on which nothing hangs.
+**A grant of another holder is never extended.** `acquire` (or step 2) makes a lease for one transaction that
+names one holder and one shard, and no other key is ever put on it. Its number is read from a key with the
+holder's own name. If that key was deleted and put again by another in between, the new key hangs on another
+lease, and what is kept alive is a lease on which nothing hangs.
 
-**Nobody else's grant is ever confirmed.** The second read shows the key after the keepalive. If it was
-deleted in between, by hand or because somebody released it, it is not there, or it is there with a later
-create revision; both are `Lost`. A lease that lives on without its key proves nothing. Had step 3 been left
-out, a key that was deleted and granted to another after step 1 would have been confirmed.
+**A grant of another holder is never confirmed.** The second read shows the key after the keepalive. If it was
+deleted in between, by hand or by a release, it is not there, or it is there with a later create revision;
+both are `Lost`. A lease that lives on without its key proves nothing. Without step 3, a key that was deleted
+and granted to another after step 1 would have been confirmed.
 
 **An expired lease is not renewed.** etcd does not keep one alive that has run out, even where it has not
 yet deleted the key. A key that step 3 sees hangs on a lease that lived after it was extended.
@@ -28,8 +28,8 @@ yet deleted the key. A key that step 3 sees hangs on a lease that lived after it
   that one of these that arrives late does not move the key back from a lease that lasts longer.
 - The keepalive was answered by a leader of etcd that had been deposed and did not know it: a keepalive,
   unlike a read, asks no quorum. Then the lease was not really extended. Every answer carries the term of
-  the leader under whom it was given; when the three are not from the same one, the outcome is `Unknown`,
-  and one asks again.
+  the leader under whom it was given; when the three are not from the same one, the outcome is `Unknown`, and
+  the caller asks again.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _known(record: LeaseRecord | Unknown) -> LeaseRecord:
 
 
 def _complaint(address: EtcdAddress, error: Fault | TimeoutError) -> Exception:
-    """One line about the first contact that failed, with the mend."""
+    """One line about the first contact that failed, with the fix."""
     said = str(error) or "no answer in time"
     if isinstance(error, Denied):
         remedy = "correct the user and the password, or leave them out where etcd knows none"

@@ -26,7 +26,7 @@ def holder_value(holder: NodeId) -> str:
 
 
 def holder_named(value: str) -> NodeId:
-    """Whom a value names; what somebody put there by hand names itself."""
+    """The holder in a value; a value that was put there by hand is its own name."""
     try:
         return NodeId(str(json.loads(value)["holder"]))
     except (ValueError, TypeError, KeyError):

@@ -3,10 +3,10 @@
 Each shard has one object of coordination.k8s.io/v1, `<name>-shard-<n>`, whose `holderIdentity` is the
 holder; an empty one is free. The API server is authoritative about **what is written**: every write carries
 the `resourceVersion` (and the uid) that it was decided upon, and one that came second is refused with 409.
-It knows nothing of **expiry**: nobody's clock runs there. So expiry is judged by each process for itself,
-by "has the record changed?": a lease has run out when this process has seen one and the same version of it
-for the whole `leaseDurationSeconds` by its own monotonic clock. The times in the object are for people;
-none is ever compared.
+It decides nothing about **expiry**, because it has no clock for that. So each process judges expiry for
+itself, by "has the record changed?": a lease has run out when this process has seen one and the same version
+of it for the whole `leaseDurationSeconds` by its own monotonic clock. The times in the object are for people;
+they are never compared.
 
 Two counts begin at different ends, so that the doubt falls on the careful side (`observations.py`):
 
@@ -18,8 +18,8 @@ watch is more than a hint here: it shows each version as it comes, so that a sta
 along.
 
 **The epoch** is `leaseTransitions + 1`, and `leaseTransitions` rises at every grant, also to the same
-holder. A released object stays, so that the count goes on. Who deletes the object ends the count with it;
-the next one has another uid, and the uid is the lineage.
+holder. A released object stays, so that the count goes on. Deleting the object ends the count with it; the
+next object has another uid, and the uid is the lineage.
 
 **Failure.** A write without an answer may have happened or may yet: the shard's answer is `Unknown`, and
 the next call reads what is. Until the version is seen to change, that write is remembered

@@ -24,7 +24,7 @@ from fencepost.model.dataclasses import dataclass
 
 CONNECT_TIMEOUT_S = 2.5
 CALL_PATIENCE = aiohttp.ClientTimeout(total=10.0, sock_connect=CONNECT_TIMEOUT_S)
-"""The net below callers, who bound their waits themselves."""
+"""A last bound; callers bound their waits themselves."""
 CONNECTIONS_MAX = 32
 DECIDABLE = frozenset({404, 409, 410})
 MESSAGE_LENGTH_MAX = 200
@@ -56,7 +56,7 @@ class Api:
         )
 
     async def prepare(self) -> None:
-        """Load the credentials and the certificates. What is wrong with them is said as it is, once."""
+        """Load the credentials and the certificates. An error in them is raised as it is, once."""
         await self._context(await self._credentials.current())
 
     async def close(self) -> None:
@@ -81,7 +81,7 @@ class Api:
     async def stream(
         self, path: str, parameters: Mapping[str, str], silence_max_s: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of an answer that goes on and on, until there was silence for so long."""
+        """The lines of an answer without an end, until the server is silent for too long."""
         patience = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence_max_s)
         with translated():
             response = await self._respond("GET", path, parameters, None, patience)
@@ -98,7 +98,7 @@ class Api:
         body: Mapping[str, Any] | None,
         patience: aiohttp.ClientTimeout = CALL_PATIENCE,
     ) -> aiohttp.ClientResponse:
-        """What the server answers to the credentials that we have, or to those that we find when they are
+        """The server's answer to the credentials that we have, or to those that we find when they are
         refused."""
 
         async def send(identity: Identity) -> aiohttp.ClientResponse:

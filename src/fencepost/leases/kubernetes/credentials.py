@@ -1,9 +1,9 @@
-"""Who we are to the API server, for how long, and how to find out again.
+"""The credentials for the API server, how long they are good, and how to load them again.
 
-Tokens rotate: a mounted file is replaced under us, a plugin's token runs out. What was loaded is kept until
-it is stale, then loaded again beside the work, and used on meanwhile; what has expired is waited for. A
-load is one at a time, for all who wait, and goes on when they give up: a plugin may need longer than a
-lease request may take, and whoever asks next finds the result.
+Tokens rotate: a mounted file is replaced, a plugin's token runs out. Loaded credentials are kept until they
+are stale, then loaded again in the background, and used meanwhile. Callers wait for credentials that have
+expired. There is one load at a time, for all callers that wait, and it goes on when they give up: a plugin
+may need longer than a lease request may take, and the next caller finds the result.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ class Credentials:
 
 
 def _heard(task: asyncio.Task[Identity]) -> None:
-    """A load beside the work may fail with nobody waiting; the next one who needs it will hear of it."""
+    """A load in the background may fail without a waiting caller; the next caller that needs it gets the
+    error."""
     if not task.cancelled():
         task.exception()

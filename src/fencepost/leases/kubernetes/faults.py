@@ -1,7 +1,7 @@
-"""What the driver's exceptions and the API server's refusals mean to the rest of the house.
+"""What the driver's exceptions and the API server's refusals mean to the rest of Fencepost.
 
-Whatever leaves the outcome open, or says not now, is `LeaseStoreUnavailable`. `Denied` and `Distrusted` are
-too, in the midst of work: rights come back, certificates are renewed. When the leases are opened they are
+A fault that leaves the outcome open, or is temporary, is `LeaseStoreUnavailable`. So are `Denied` and
+`Distrusted` while nodes work: rights come back, certificates are renewed. When the leases are opened they are
 mistakes in the settings.
 """
 
@@ -24,7 +24,7 @@ DISTRUST = (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLE
 
 
 class Denied(LeaseStoreUnavailable):
-    """401 or 403: the credentials are nobody's, or have not the right."""
+    """401 or 403: the credentials are not known, or lack the right."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"the API server refuses: {message}")
@@ -50,7 +50,7 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def translated_at_open(place: Place, namespace: str) -> Iterator[None]:
-    """Turn the faults of the first requests into one line that says the mend."""
+    """Turn the faults of the first requests into one line that says the fix."""
     try:
         yield
     except Denied as error:

@@ -20,7 +20,7 @@ from fencepost.leases.kubernetes.lease_objects import LeaseObjects
 STREAM_S = 120
 SILENCE_MAX_S = STREAM_S + 15.0
 BETWEEN_S = 0.5
-"""Something between us and the server may end streams as soon as they begin."""
+"""A proxy in between may end streams as soon as they begin."""
 
 
 class KubernetesHints(Hints):
@@ -61,7 +61,7 @@ class KubernetesHints(Hints):
 
 
 def _event(line: bytes) -> tuple[str, dict[str, Any], str]:
-    """The kind, the object and its version. What ends the watch is raised."""
+    """The kind, the object and its version. An event that ends the watch is raised."""
     try:
         event = json.loads(line)
         kind, body = event["type"], event["object"]

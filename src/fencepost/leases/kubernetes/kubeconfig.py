@@ -1,4 +1,4 @@
-"""Kubeconfig files: of several, whatever is found first counts."""
+"""Kubeconfig files: where there are several, the first that has an entry counts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 from fencepost.model.lease import Granted
 
 UNSAID_TERM_S = 60
-"""The term of a lease that somebody holds without saying for how long. Such a lease is not of our making."""
+"""The term of a held lease that has no term. Fencepost does not make such leases."""
 KIND = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
 """Left out where the object comes from a list."""
 NOT_OURS_TO_WRITE = ("managedFields",)
@@ -48,7 +48,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Lease:
-    """One version of an object. A holder of None is nobody: the lease is free."""
+    """One version of an object. With a holder of None the lease is free."""
 
     name: str
     uid: str

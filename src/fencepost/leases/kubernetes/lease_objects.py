@@ -41,7 +41,7 @@ class LeaseObjects:
         return str((answer.body.get("metadata") or {}).get("resourceVersion", ""))
 
     async def look(self, name: str) -> None:
-        """Look at one object, whoever made it."""
+        """Read one object, also one that another program made."""
         sent_at = self._clock.monotonic()
         answer = await self._api.call("GET", f"{self.path}/{name}")
         if answer.status == 404:
@@ -61,7 +61,7 @@ class LeaseObjects:
             self.observations.missed(lease.name, self._clock.monotonic())
 
     async def create(self, name: str, body: Mapping[str, Any]) -> Lease | None:
-        """Make an object that is not there; None where somebody was faster."""
+        """Make an object that is not there; None where another process was faster."""
         sent_at = self.observations.writing(name)
         answer = await self._api.call("POST", self.path, body=body)
         if answer.status == 404:

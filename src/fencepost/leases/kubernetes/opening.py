@@ -1,4 +1,4 @@
-"""Opening: find the API server, and learn at once whether it lets us do what we shall have to."""
+"""Opening: find the API server, and check at once that it grants the rights that nodes will need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fencepost.model.identifiers import NodeId, Shard
 OPEN_TIMEOUT_S = 5.0
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 REVIEWED = ("get", "watch", "update")
-BLIND = "The API server's certificate is not verified (insecure-skip-tls-verify): anybody may be it."
+BLIND = "The API server's certificate is not verified (insecure-skip-tls-verify): any server may pose as it."
 PROBE = NodeId("fencepost-probe")
 
 
@@ -82,8 +82,8 @@ async def _check(place: Place, api: Api, lease_objects: LeaseObjects, clock: Clo
 
 
 async def _probe(api: Api, lease_objects: LeaseObjects, clock: Clock) -> Answer | None:
-    """Create a lease without creating it: a list tells neither of the right nor of a namespace that is not
-    there."""
+    """Create a lease in a dry run: a list shows neither the right to create nor that a namespace does not
+    exist."""
     name = lease_objects.names.object_name(Shard(0))
     body = first_grant(name, lease_objects.names.labels, PROBE, 1, clock.wall())
     try:

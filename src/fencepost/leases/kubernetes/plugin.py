@@ -1,8 +1,8 @@
 """Credentials from a program: the `exec` entry of a kubeconfig, as the managed clouds need it.
 
 The program is called without a terminal, with what it may know in KUBERNETES_EXEC_INFO, and prints an
-ExecCredential. It is bounded: it and all that it has started are ended when it takes too long. What it
-writes to its standard error is thrown away, because nobody knows what is in it.
+ExecCredential. It is bounded: it and all that it has started are ended when it takes too long. Its standard
+error is thrown away, because it may contain secrets.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def context_of(trust: Trust, certificate: Certificate | None) -> ssl.SSLContext:
 
 
 def _show(certificate: Certificate, context: ssl.SSLContext) -> None:
-    """The library takes files only: for a moment there are some that nobody else can read."""
+    """The library reads only files: for a moment there are some, which only this user can read."""
     with TemporaryDirectory(prefix="fencepost-") as folder:
         chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
         chain.write_bytes(certificate.chain)

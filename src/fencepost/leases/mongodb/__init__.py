@@ -26,7 +26,7 @@ may be old, and never in the future. Each use is safe with an old one:
 - `expires_at = $$NOW + ttl`. The operation began after the request was sent, and the holder counts from
   there. (The server's clock is cut to milliseconds, so one millisecond is added.)
 - A lease is renewed where `expires_at > $$NOW`. An old time may revive what expired during the wait; but
-  holder and epoch are compared with the document as it is, so nobody had it in between.
+  holder and epoch are compared with the document as it is, so no other node had it in between.
 - A renewal that waited may be overtaken by a later one. It must not cut what the later one was promised: the
   new expiry is the larger of the two.
 - A lease is from the future where it lasts longer than `ttl_ms`, the term of its last grant or renewal, by

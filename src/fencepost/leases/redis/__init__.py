@@ -25,8 +25,8 @@ It is in the lineage too.
 **What happens on failure.** No call is repeated: after a fault its connection is closed, all others of the
 client with it because they lead to the same server, and every shard is `Unknown`. The next call connects
 anew, and asks the sentinels where to. A repetition in here would tell a release whose answer was lost that
-its lease was lost, and stretch calls whose time is already running: whoever asks again does it with a new
-reckoning.
+its lease was lost, and stretch calls whose time is already running. A caller that asks again does so with a
+new time limit.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 -- ms the clock was found set back by this grant.
 local epochs, holder, ttl_ms, mark = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
--- The mark of whoever made the counters; it is lost together with them.
+-- The mark that was made with the counters; it is lost together with them.
 local function origin()
   local found = redis.call('HMGET', epochs, 'origin')[1]
   if not found then

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,200}")
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who we are to a server; nobody in particular, where nothing was said."""
+    """The user and the password for a server; the default user, where the URL names none."""
 
     user: str | None = None
     password: str | None = None

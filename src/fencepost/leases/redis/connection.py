@@ -102,7 +102,7 @@ async def discard(connection: Connection) -> None:
 
 
 async def is_sound(connection: Connection) -> bool:
-    """Whether nothing came unasked while nobody looked, the end of the connection included.
+    """Whether nothing arrived unasked while the connection was idle, the end of the connection included.
 
     A driver before 8 cannot tell, and a call finds out.
     """

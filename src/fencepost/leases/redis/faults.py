@@ -1,7 +1,7 @@
-"""What the driver's exceptions mean to the rest of the house.
+"""What the driver's exceptions mean to the rest of Fencepost.
 
-In the midst of work they all mean the same: nobody knows whether the server did it. At the first connection a
-person is there to mend what is wrong, and is told how.
+While nodes work they all mean the same: it is unknown whether the server did it. At the first connection a
+person is there to fix what is wrong, and the message says how.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class UnknownService(redis.RedisError):
 
 
 def why(error: BaseException) -> str:
-    """The reason of an answer that is not there."""
+    """Why there is no answer."""
     return f"Redis did not answer: {brief(error)}"
 
 
@@ -46,7 +46,7 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def translated_at_open(address: RedisAddress) -> Iterator[None]:
-    """Turn the driver's faults at the first connection into one line that says the mend."""
+    """Turn the driver's faults at the first connection into one line that says the fix."""
     try:
         yield
     except UNKNOWN as error:

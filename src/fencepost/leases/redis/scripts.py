@@ -1,4 +1,4 @@
-"""The scripts: each a `.lua` file of this package, run after `master.lua` in the same breath."""
+"""The scripts: each a `.lua` file of this package, run together with `master.lua`, which comes first."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """An attempt in this process: its span is there while it works, and is sent when the ledger has answered.
 
-Whether it succeeded may be for a transaction of the job's own to say, so nobody knows it before.
+A transaction of the job's own may decide whether it succeeded, so this is not known before the ledger's
+answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LOST = Fault("lost: the run is another attempt's by now", raised=False)
 
 
 class AttemptTrace:
-    """The spans of one attempt. This one is of an attempt of which nobody writes any."""
+    """The spans of one attempt. This class is for an attempt whose spans are not written."""
 
     def __init__(self, carried: Mapping[str, str] | None = None) -> None:
         self.carried = carried or {}
@@ -35,7 +36,7 @@ class AttemptTrace:
         """The ledger has this outcome; where it ends the run, that has its span as well."""
 
     def lost(self, took_s: float | None) -> None:
-        """The run was taken away, and what the attempt did counts for nothing."""
+        """The run was taken away, and the attempt's work does not count."""
 
 
 class _Traced(AttemptTrace):

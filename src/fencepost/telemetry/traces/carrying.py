@@ -1,4 +1,4 @@
-"""A trace's way to others: in headers, in an environment, over a line to a child process."""
+"""How a trace reaches others: in headers, in an environment, over a line to a child process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A span that cannot be made costs nobody anything: whatever a provider, a processor or a sampler of the
-program raises ends here, and is told once for each provider."""
+"""A span that cannot be made does no harm: the errors of a provider, a processor or a sampler of the program
+end here, and are logged once for each provider."""
 
 from __future__ import annotations
 

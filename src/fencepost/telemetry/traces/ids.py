@@ -2,7 +2,7 @@
 
 A trace is one run key of one namespace. Its spans hang together like this:
 
-    plan                     the tick is written ahead of time; `enqueue` where somebody asked for the run
+    plan                     the tick is written ahead of time; `enqueue` for a run by hand
     └─ dispatch 1            from when it was due until it was claimed
        └─ run                from its first attempt until its end
           ├─ attempt 1
@@ -56,7 +56,7 @@ def trace_text(run: Keyed) -> str:
 
 
 def root_name(run: Keyed) -> SpanName:
-    """The span of whoever wrote the run into the ledger."""
+    """The span of the process that wrote the run into the ledger."""
     return SpanName(trace_id(run), _root(run))
 
 
@@ -81,7 +81,7 @@ def attempt_name(run: Keyed, attempt: int, attempts_before_replay: int) -> SpanN
 
 
 def rescue_name(run: Keyed, attempt: int, attempts_before_replay: int) -> SpanName:
-    """The span of an attempt that was taken away from its worker, written by whoever took it."""
+    """The span of an attempt that was taken away from its worker; the process that took it writes it."""
     return SpanName(
         trace_id(run), _digest(SPAN_BYTES, run, "rescue", attempt), _run(run, attempts_before_replay)
     )

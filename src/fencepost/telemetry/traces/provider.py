@@ -1,4 +1,4 @@
-"""The provider that `set_up` makes, and an exporter that is brief about its troubles."""
+"""The provider that `set_up` makes, and an exporter that logs its failures briefly."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def rescued(run: RunRecord, rescue: Rescue, attempts: Sequence[Attempt]) -> None
 
 @otherwise(None)
 def cancelled(run: RunRecord) -> None:
-    """Somebody has called off a run that waited for its next attempt."""
+    """A run that waited for its next attempt was called off."""
     made = tracing()
     if made is not None and run.state is RunState.CANCELLED and run.first_started_at is not None:
         made.write(run_drawing(run, run.state, run.reason, run.error, run.finished_at))

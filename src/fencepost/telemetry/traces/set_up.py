@@ -1,9 +1,9 @@
 """A provider of our own, made of the standard `OTEL_*` variables.
 
 It is made where the variables name a place for spans and the program has no provider of its own. Spans wait
-in a bounded queue and are sent by a thread; what is more than the queue holds, or cannot be delivered, is
-lost, and costs the runs nothing. One line says that spans are being lost, and one that they are not any more.
-What cannot be set up is told in one line too, and keeps nobody from working.
+in a bounded queue and are sent by a thread. Spans beyond the queue, or that cannot be delivered, are lost,
+and cost the runs nothing. One line says that spans are being lost, and one that they are delivered again. A
+failure to set it up is one line too, and stops no work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEFAULT_PLACE = "http://localhost:4318"
 FAREWELL_S = 3.0
 """How long the end of a process waits for its last spans to be sent."""
 DOWN_FAREWELL_S = 0.5
-"""The same where the last ones could not be."""
+"""The same where the last spans could not be delivered."""
 
 _log = Log("traces")
 _own: OwnProvider | None = None
@@ -92,7 +92,7 @@ def wanted_place(environment: Mapping[str, str]) -> str | None:
 
 
 def _hide_headers(environment: Mapping[str, str]) -> None:
-    """What the headers say is a credential as often as not."""
+    """The value of the headers is often a credential."""
     for name in HEADERS:
         for header in environment.get(name, "").split(","):
             value = unquote(header.partition("=")[2]).strip()

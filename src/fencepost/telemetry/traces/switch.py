@@ -24,8 +24,8 @@ def is_on() -> bool:
 
 
 def switch_on(provider: TracerProvider | None = None) -> None:
-    """Trace with this provider, or with the process's own if there is one. Where nobody has imported
-    OpenTelemetry yet nobody has set up a provider either, and it is not imported here."""
+    """Trace with this provider, or with the process's own if there is one. Where OpenTelemetry has not been
+    imported yet there is no provider either, and it is not imported here."""
     global _tracing
     if provider is None and "opentelemetry.trace" not in sys.modules:
         return

@@ -56,7 +56,7 @@ class NamedIds:
         return int(self._others.generate_trace_id()) if wanted is None else wanted.trace
 
     def is_trace_id_random(self) -> bool:
-        """A digest is as good as dice to whoever samples by it; but it says that they were thrown."""
+        """A sampler may use a digest like a random number; but this flag would say that it is random."""
         return False
 
 
@@ -108,11 +108,12 @@ class Tracing:
             finish(span, drawing.end, drawing.fault)
 
     def carried(self, name: SpanName) -> dict[str, str]:
-        """The headers that make whoever gets them a child of a span, be it there already or not."""
+        """The headers that make their receiver a child of a span, whether the span exists already or not."""
         return headers_of(self._remote(name.trace, name.span))
 
     def follow(self, name: SpanName) -> dict[str, str]:
-        """As `carried`; and this task is part of that span, which nobody writes, as of a remote one."""
+        """As `carried`; and this task becomes part of that span, as of a remote one. The span is not
+        written."""
         found = self._remote(name.trace, name.span)
         make_current(NonRecordingSpan(found))
         return headers_of(found)
@@ -132,7 +133,7 @@ class Tracing:
 
 
 def provider_here() -> trace.TracerProvider | None:
-    """The process's provider; None where nobody has set up one that makes spans."""
+    """The process's provider; None where the program has set up none that makes spans."""
     provider = trace.get_tracer_provider()
     return None if isinstance(provider, WITHOUT_SPANS) else provider
 
@@ -182,7 +183,7 @@ def _present() -> tuple[Link, ...]:
 
 
 def _shown(text: str) -> str:
-    """The text as it may leave the house: without the secrets that this process knows, or that look so."""
+    """The text without the secrets that this process knows, or that look like one."""
     return masked_text(mask(text))
 
 

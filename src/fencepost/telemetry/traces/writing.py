@@ -40,7 +40,7 @@ class Written:
 
 @otherwise(None)
 def planned(plans: Sequence[Plan], receipt: PlanReceipt, start: datetime, end: datetime) -> None:
-    """The planner has written ticks. Those of outdated plans somebody else has written, and has told of
+    """The planner has written ticks. Another node has written those of outdated plans, and has traced
     them."""
     made = tracing()
     if made is None or not receipt.runs_written:
@@ -53,7 +53,7 @@ def planned(plans: Sequence[Plan], receipt: PlanReceipt, start: datetime, end: d
 
 @otherwise(None)
 def enqueued(runs: Sequence[Written], fresh: Sequence[bool]) -> None:
-    """Somebody has asked for these runs; those that were there already have had their span."""
+    """These runs were enqueued; those that were there already have had their span."""
     made = tracing()
     if made is not None:
         for run in islice((run for run, is_new in zip(runs, fresh, strict=True) if is_new), AT_ONCE_MAX):

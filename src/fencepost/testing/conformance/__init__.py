@@ -1,7 +1,7 @@
-"""The behaviour that every store owes, as pytest classes to subclass.
+"""The behaviour that every store must have, as pytest classes to subclass.
 
-A store passes when each contract passes against it, on its real server. One file a port, one class a
-file, each test one behaviour; most names say what must not happen. To hold a store of your own to them:
+A store passes when each contract passes against it, on its real server. There is one file per port, one class
+per file, and one behaviour per test; most names say what must not happen. To test a store of your own:
 
     import pytest
     from fencepost.testing.conformance.harness import StoreHarness

@@ -1,4 +1,4 @@
-"""The behaviour of the book of credentials: tokens, and what ends them."""
+"""The behaviour of credentials: tokens, and what ends them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOUR_S = 3600.0
 
 
 class TokenContract:
-    """Who may come in with a token."""
+    """Tokens, and which of them are good."""
 
     async def test_a_token_is_not_kept_other_than_it_was_made(self, harness: StoreHarness) -> None:
         made = await make_token(harness, 1, lasts_s=HOUR_S)
@@ -87,7 +87,7 @@ class TokenContract:
             before = page[-1].number
         assert seen == [id_of(one) for one in (5, 4, 3, 2, 1)]
 
-    async def test_a_change_is_not_logged_where_nobody_of_the_namespace_sees_it(
+    async def test_a_change_is_not_logged_where_no_reader_of_the_namespace_sees_it(
         self, harness: StoreHarness
     ) -> None:
         await make_token(harness, 1, namespace=OTHER_NS)

@@ -1,4 +1,4 @@
-"""The behaviour of the audit log: what somebody changed is there, once, and what nobody changed is not."""
+"""The behaviour of the audit log: each change by an author is there once, and other changes are not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPEC, OTHER_SPEC = make_spec(), make_spec(every_s=90)
 
 
 class AuditLogContract:
-    """Written by the actions themselves."""
+    """Entries, which the actions themselves write."""
 
     async def test_a_change_of_a_schedule_says_what_it_was_and_what_it_is(
         self, harness: StoreHarness
@@ -77,7 +77,7 @@ class AuditLogContract:
         await ledger.trigger(NS, SCHEDULE, harness.now, author=ANNA)
         assert await entries(harness) == []
 
-    async def test_what_nobody_signed_leaves_no_entry(self, harness: StoreHarness) -> None:
+    async def test_a_change_without_an_author_leaves_no_entry(self, harness: StoreHarness) -> None:
         await put(harness)
         (key,) = await plan_ticks(harness, 60)
         await harness.store.ledger.cancel(NS, key, "enough")
@@ -175,7 +175,7 @@ class AuditLogContract:
         assert await entries(harness, before_number=first.number) == []
         assert await entries(harness, author="ben") == [second]
         assert await entries(harness, action=Action.RUN_RELEASE) == [second]
-        assert await entries(harness, subject="nobody") == []
+        assert await entries(harness, subject="absent") == []
         assert await entries(harness, since=moments[1]) == [third, second]
         assert await entries(harness, until=moments[1]) == [first]
         assert await entries(harness, since=moments[0], until=moments[2], author="anna") == [first]

@@ -1,4 +1,4 @@
-"""The behaviour of backfills: a range is filled once, however often somebody tries."""
+"""The behaviour of backfills: a range is filled once, however often it is tried."""
 
 from __future__ import annotations
 
@@ -343,7 +343,7 @@ async def again(harness: StoreHarness, backfill: Backfill) -> Backfill:
 
 
 async def fill(harness: StoreHarness, backfill: Backfill, *after_s: float, version: int = 1) -> int:
-    """Fill in ticks so many seconds from now, up to the last of them; how many runs that made."""
+    """Fill in ticks at these seconds from now, up to the last of them; how many runs that made."""
     ticks = [FillTick(at(harness, seconds), version) for seconds in after_s]
     count = await harness.store.backfills.fill(backfill, ticks, ticks[-1].fire_time, ANNA)
     assert count is not None

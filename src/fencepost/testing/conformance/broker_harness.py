@@ -30,7 +30,7 @@ class BrokerHarness(Protocol):
         ...
 
     def destination(self) -> str:
-        """A name that no test has used, and that nobody has declared."""
+        """A name that no test has used, and that no client has declared."""
         ...
 
 

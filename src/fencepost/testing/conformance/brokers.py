@@ -1,4 +1,4 @@
-"""The behaviour of a message broker, whatever it is.
+"""The behaviour of a message broker of any kind.
 
 Bring a `harness` fixture (see `BrokerHarness`) and subclass `BrokerConformance`; where the harness can stop
 and start its server (`RestartableHarness`), `RestartContract` too, and `GroupContract` where each group of
@@ -100,7 +100,7 @@ class PublishContract:
 
 
 class ReceiveContract:
-    """A message is somebody's until it is answered."""
+    """A message belongs to one consumer until it is answered."""
 
     async def test_receiving_nothing_does_not_take_for_ever(self, harness: BrokerHarness) -> None:
         subscription = await subscribed(harness, await declared(harness))
@@ -209,9 +209,9 @@ class ReceiveContract:
 
 
 class AnnouncementContract:
-    """Hints to whoever listens."""
+    """Hints to listeners."""
 
-    async def test_nobody_who_listens_is_left_out(self, harness: BrokerHarness) -> None:
+    async def test_no_listener_is_left_out(self, harness: BrokerHarness) -> None:
         topic, heard, also = harness.destination(), Heard(), Heard()
         await harness.broker.listen(topic, heard.note)
         await (await harness.another()).listen(topic, also.note)
@@ -229,7 +229,7 @@ class AnnouncementContract:
 
 
 class BrokerConformance(PublishContract, ReceiveContract, AnnouncementContract):
-    """All that an adapter owes while its server is there."""
+    """All that an adapter must do while its server is there."""
 
 
 class GroupContract:
@@ -352,7 +352,7 @@ async def confirmed(broker: Broker, messages: Sequence[Message]) -> None:
 async def received(
     subscription: Subscription, count: int, wait_s: float = 0.0, limit: int = HOLD_MAX
 ) -> list[Delivery]:
-    """So many messages, out of at most `limit`; none is acknowledged."""
+    """Receive this number of messages, at most `limit` at a time; none is acknowledged."""
     found: list[Delivery] = []
     async with asyncio.timeout(WAIT_S + wait_s):
         while len(found) < count:

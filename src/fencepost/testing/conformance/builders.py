@@ -105,7 +105,8 @@ def make_plan(
     tzdata: str = TZDATA,
     missed: tuple[MissedTicks, ...] = (),
 ) -> Plan:
-    """The plan that writes these fire times, each due so much later, and looks again at the last of them."""
+    """The plan that writes these fire times, each due after its offset, and looks again at the last of
+    them."""
     counted = [moment for one in missed for moment in one.fire_times]
     through = max([*fire_times, *counted, cursor.planned_through])
     ticks = tuple(Tick(one, one + timedelta(seconds=delay_s)) for one in fire_times)
@@ -137,7 +138,7 @@ async def plan_ticks(
     namespace: Namespace = NS,
     delay_s: float = 0.0,
 ) -> list[RunKey]:
-    """Plan ticks so many seconds from now; the keys, in the order of the arguments."""
+    """Plan ticks at these seconds from now; the keys, in the order of the arguments."""
     cursor = await read_cursor(harness, schedule_id, namespace)
     fire_times = [at(harness, seconds) for seconds in after_s]
     receipt = await write(harness, make_plan(cursor, *fire_times, delay_s=delay_s))
@@ -153,7 +154,7 @@ async def due_ticks(harness: StoreHarness, *after_s: float, **where: Any) -> lis
 
 
 def at(harness: StoreHarness, seconds: float) -> StoreTime:
-    """So many seconds from now, by the store's clock."""
+    """The store's time this number of seconds from now."""
     return later(harness.now, seconds)
 
 

@@ -1,4 +1,4 @@
-"""The behaviour of the store of calendars: no change and no user of a calendar goes unnoticed."""
+"""The behaviour of calendars in a store: no change and no user of a calendar goes unnoticed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class CalendarContract:
         assert await calendars.get(NS, "de") == before
         assert await entries(harness) == []
 
-    async def test_whoever_expects_what_is_there_is_not_refused(self, harness: StoreHarness) -> None:
+    async def test_a_caller_that_expects_what_is_there_is_not_refused(self, harness: StoreHarness) -> None:
         calendars = harness.store.calendars
         for number, definition in enumerate((CHRISTMAS, EASTER)):
             record = await calendars.put(NS, "de", definition, expected_revision=number)
@@ -138,7 +138,7 @@ class CalendarContract:
 
 
 class CalendarUseContract:
-    """Who was written with what."""
+    """Which schedules were written with which revision."""
 
     async def test_a_calendar_in_use_is_not_removed(self, harness: StoreHarness) -> None:
         calendars = harness.store.calendars
@@ -274,7 +274,7 @@ class CalendarUseContract:
         await harness.store.schedules.resume(NS, SCHEDULE)
         assert await behind(harness) == [Behind(NS, SCHEDULE, 2)]
 
-    async def test_a_calendar_that_was_removed_leaves_nobody_behind(self, harness: StoreHarness) -> None:
+    async def test_no_schedule_is_behind_a_calendar_that_was_removed(self, harness: StoreHarness) -> None:
         """It was written with a calendar that went away at the same moment; when it is back, it counts."""
         for definition in (CHRISTMAS, EASTER):
             await set_calendar(harness, definition)
@@ -284,7 +284,7 @@ class CalendarUseContract:
         await set_calendar(harness, EASTER)
         assert await behind(harness) == [Behind(NS, SCHEDULE, 1)]
 
-    async def test_a_namesake_in_another_namespace_leaves_nobody_behind(self, harness: StoreHarness) -> None:
+    async def test_no_schedule_is_behind_a_namesake_in_another_namespace(self, harness: StoreHarness) -> None:
         await put(harness, using(de=1))
         for definition in (CHRISTMAS, EASTER):
             await set_calendar(harness, definition, namespace=OTHER_NS)
@@ -315,12 +315,12 @@ async def set_calendar(
 ) -> CalendarRecord:
     """Write a calendar."""
     record = await harness.store.calendars.put(namespace, name, definition)
-    assert record is not None, "whoever expects nothing is not refused"
+    assert record is not None, "a caller without an expected revision is not refused"
     return record
 
 
 async def remove(harness: StoreHarness) -> list[ScheduleId] | None:
-    """Remove the one calendar; who keeps it, or None where it is not there."""
+    """Remove the one calendar; returns the schedules that keep it, or None where it is not there."""
     users = await harness.store.calendars.remove(NS, "de")
     return None if users is None else list(users)
 
@@ -339,6 +339,6 @@ async def users(
 
 
 async def behind(harness: StoreHarness, *schedules: ScheduleId, limit: int = MANY) -> list[Behind]:
-    """Who is behind on the shards of these schedules, or of the two that this suite has."""
+    """The schedules that are behind, on the shards of these schedules or of the two that this suite has."""
     shards = {shard_for(harness, one) for one in schedules or (SCHEDULE, OTHER_SCHEDULE)}
     return list(await harness.store.calendars.behind(sorted(shards), limit))

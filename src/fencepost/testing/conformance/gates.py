@@ -1,4 +1,4 @@
-"""The behaviour of catch-up gates: what is behind a closed one waits for a person."""
+"""The behaviour of catch-up gates: runs behind a closed gate wait for a person."""
 
 from __future__ import annotations
 

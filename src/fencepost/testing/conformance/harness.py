@@ -1,4 +1,4 @@
-"""What a contract needs: an open, empty store, and the hand on its clock."""
+"""What a contract needs: an open, empty store, and control of its clock."""
 
 from __future__ import annotations
 

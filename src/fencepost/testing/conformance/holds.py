@@ -37,7 +37,7 @@ from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import ANNA, BEN, entries, holds, park
 from fencepost.testing.conformance.signals import hint
 
-NOBODY = RunKey("nobody#1")
+ABSENT = RunKey("absent#1")
 SKIPPED, SUCCEEDED = RunState.SKIPPED, RunState.SUCCEEDED
 
 
@@ -112,7 +112,7 @@ class HoldContract:
         assert (held.state, held.held) == (SUCCEEDED, Hold.NONE)
         assert await entries(harness) == []
 
-    async def test_an_edit_does_not_let_go_of_what_somebody_holds(self, harness: StoreHarness) -> None:
+    async def test_an_edit_does_not_withdraw_a_held_run(self, harness: StoreHarness) -> None:
         await put(harness)
         held, other = await plan_ticks(harness, 60, 120)
         await harness.store.ledger.hold(NS, held, ANNA)
@@ -123,7 +123,7 @@ class HoldContract:
         receipt = await write(harness, make_plan(cursor, at(harness, 60), at(harness, 120)))
         assert receipt.runs_written == 1
 
-    async def test_a_pause_withdraws_also_what_somebody_holds(self, harness: StoreHarness) -> None:
+    async def test_a_pause_withdraws_held_runs_too(self, harness: StoreHarness) -> None:
         await put(harness)
         (held,) = await plan_ticks(harness, 60)
         await harness.store.ledger.hold(NS, held, ANNA)
@@ -153,8 +153,8 @@ class HoldContract:
     async def test_the_unknown_is_not_held(self, harness: StoreHarness) -> None:
         (key,) = await enqueue(harness, "one")
         ledger = harness.store.ledger
-        assert await ledger.hold(NS, NOBODY, ANNA) is None
-        assert await ledger.release(NS, NOBODY, ANNA) is None
+        assert await ledger.hold(NS, ABSENT, ANNA) is None
+        assert await ledger.release(NS, ABSENT, ANNA) is None
         assert await ledger.hold(OTHER_NS, key, ANNA) is None
 
     async def test_what_is_held_can_be_listed(self, harness: StoreHarness) -> None:
@@ -198,7 +198,7 @@ class SkipContract:
         run = await read(harness, key)
         assert (run.state, run.held) == (SKIPPED, Hold.NONE)
 
-    async def test_a_run_that_somebody_began_is_not_skipped(self, harness: StoreHarness) -> None:
+    async def test_a_run_that_has_begun_is_not_skipped(self, harness: StoreHarness) -> None:
         claimed = await start_tick(harness)
         ledger = harness.store.ledger
         assert await ledger.skip(NS, claimed.run_key, ANNA) == await read(harness, claimed.run_key)
@@ -214,7 +214,7 @@ class SkipContract:
         await harness.store.schedules.pause(NS, SCHEDULE, "holidays")
         await harness.store.ledger.skip(NS, key, ANNA)
         assert await states(harness, key) == [RunState.WITHDRAWN]
-        assert await harness.store.ledger.skip(NS, NOBODY, ANNA) is None
+        assert await harness.store.ledger.skip(NS, ABSENT, ANNA) is None
         assert await entries(harness) == []
 
 

@@ -1,4 +1,4 @@
-"""The behaviour of kept answers: a repeated call is done once, and nobody meets another's."""
+"""The behaviour of kept answers: a repeated call is done once, and no caller gets another's answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AnswerContract:
         every = await asyncio.gather(*(begin(harness) for _ in range(8)))
         assert sorted(type(one).__name__ for one in every) == ["Begun", *["InFlight"] * 7]
 
-    async def test_whoever_never_comes_back_does_not_hold_the_key_for_ever(
+    async def test_a_caller_that_never_comes_back_does_not_hold_the_key_for_ever(
         self, harness: StoreHarness
     ) -> None:
         first = harness.now
@@ -69,7 +69,7 @@ class AnswerContract:
         await keep(harness)
         assert await begin(harness, fingerprint="other") == Mismatch()
 
-    async def test_nobody_meets_the_answer_of_another(self, harness: StoreHarness) -> None:
+    async def test_no_caller_meets_the_answer_of_another(self, harness: StoreHarness) -> None:
         await begin(harness)
         await keep(harness)
         assert await begin(harness, namespace=OTHER_NS) == Begun(harness.now)

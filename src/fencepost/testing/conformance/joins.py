@@ -146,5 +146,5 @@ class JoinContract:
         assert [one.run_key for one in await claim_chained(harness)] == [RunKey("load#join#one")]
 
     async def test_an_unknown_key_is_in_no_chain(self, harness: StoreHarness) -> None:
-        chain = await harness.store.ledger.chain(NS, by_hand("nobody").run_key)
+        chain = await harness.store.ledger.chain(NS, by_hand("absent").run_key)
         assert (chain.after, chain.then) == ((), ())

@@ -1,4 +1,4 @@
-"""What the contracts of leases need: clients of an empty lease store, time that passes, and bad luck on
+"""What the contracts of leases need: clients of an empty lease store, time that passes, and faults on
 request."""
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class LeaseHarness(Protocol):
 
     async def set_back(self, seconds: float) -> bool:
         """Set the clock back by which the store judges expiry; or move every expiry that it has written ahead
-        by as much, which is the same. True if that was done. Where nobody can set that clock, do nothing and
-        say False: such a store has nothing to tell."""
+        by as much, which is the same. True if that was done. Where that clock cannot be set, do nothing and
+        return False: such a store has no set-back to report."""
         ...
 
     def losing_answers(self) -> AbstractAsyncContextManager[None]:

@@ -63,7 +63,7 @@ async def reconnected(harness: LeaseHarness, epoch: Epoch) -> None:
 
 
 async def expire(harness: LeaseHarness, terms: int = 1) -> None:
-    """Let every lease of so many short terms run out, and be noticed to have."""
+    """Let every lease of this number of short terms run out, and be noticed to have."""
     await harness.advance(terms * harness.ttl_s + harness.slack_s)
 
 

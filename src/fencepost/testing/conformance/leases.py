@@ -1,4 +1,4 @@
-"""The behaviour of a lease store, whatever it is.
+"""The behaviour of a lease store of any kind.
 
 Bring a `harness` fixture (see `LeaseHarness`) and subclass `LeaseConformance`:
 
@@ -43,7 +43,7 @@ MANY = [Shard(number) for number in range(64)]
 class GrantContract:
     """One holder at a time, and an epoch that only rises."""
 
-    async def test_grants_a_lease_that_nobody_ever_had(self, harness: LeaseHarness) -> None:
+    async def test_grants_a_lease_that_never_had_a_holder(self, harness: LeaseHarness) -> None:
         assert await grant(harness, ALICE) >= 1
 
     async def test_does_not_grant_while_held(self, harness: LeaseHarness) -> None:
@@ -254,7 +254,7 @@ class ClockContract:
             assert one.from_future or one.expires_in_s <= PATIENCE_S + harness.slack_s
 
     async def test_a_clock_set_back_does_not_go_untold(self, harness: LeaseHarness) -> None:
-        """The store says so once. Where nobody can set its clock it says nothing."""
+        """The store says so once. A store whose clock cannot be set says nothing."""
         epoch = await grant(harness, ALICE)
         was_set = bool(await harness.set_back(HOUR_S))
         ahead = [one.shard for one in await harness.leases.read() if one.from_future]

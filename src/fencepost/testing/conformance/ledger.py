@@ -67,7 +67,7 @@ class LedgerContract:
         assert list(await harness.store.ledger.enqueue(NS, [by_hand("one")])) == [False]
         assert await states(harness, claimed.run_key) == [RunState.SUCCEEDED]
 
-    async def test_half_of_a_surrogate_pair_in_a_payload_stops_nobody(self, harness: StoreHarness) -> None:
+    async def test_half_of_a_surrogate_pair_in_a_payload_stops_no_call(self, harness: StoreHarness) -> None:
         """As the name of a file may have it, where it is not text in the system's encoding."""
         payload = {"file": "caf\udce9", "names": ["\ud800"]}
         (key,) = await enqueue(harness, "odd", payload=payload)

@@ -1,4 +1,4 @@
-"""The behaviour of limits: never more of a job than may run, never faster than its rate, nobody forgotten."""
+"""The behaviour of limits: never more of a job than may run, never faster than its rate, no run forgotten."""
 
 from __future__ import annotations
 
@@ -140,14 +140,14 @@ class SlotContract:
         await finish(harness, success(running[2].ticket))
         assert names(await take(harness)) == ["d"]
 
-    async def test_a_raised_limit_does_not_leave_anybody_waiting(self, harness: StoreHarness) -> None:
+    async def test_a_raised_limit_leaves_no_run_waiting(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
         await enqueue(harness, "a", "b", "c", "d")
         await take(harness)
         await limit(harness, concurrency=3)
         assert names(await take(harness)) == ["b", "c"]
 
-    async def test_a_limit_that_is_gone_holds_nobody(self, harness: StoreHarness) -> None:
+    async def test_a_limit_that_is_gone_holds_no_run(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
         await enqueue(harness, "a", "b", "c")
         await take(harness)
@@ -356,7 +356,7 @@ async def limit(harness: StoreHarness, job: JobName = JOB, **terms: Any) -> None
 
 
 async def line_up(harness: StoreHarness) -> None:
-    """Let due runs of limited jobs get into line; all of them are of such jobs."""
+    """Let due runs of limited jobs get into their limit queues; all of them are of such jobs."""
     assert list(await harness.store.ledger.claim_direct(claim_request(queues=BOTH), MANY)) == []
 
 
@@ -368,7 +368,7 @@ def shares_of(*lane_limits: LaneLimit) -> ClaimRequest:
 async def take(
     harness: StoreHarness, worker: NodeId = ALICE, limit: int = MANY, wanted: ClaimRequest | None = None
 ) -> list[Claim]:
-    """Claim what needs no verdict, then from the lines."""
+    """Claim runs that need no verdict, then those of the limit queues."""
     ledger, wanted = harness.store.ledger, replace(wanted or claim_request(), worker=worker)
     direct = list(await ledger.claim_direct(wanted, limit))
     return [*direct, *await ledger.claim_lined(wanted, limit - len(direct), decide)]

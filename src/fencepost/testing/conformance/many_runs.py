@@ -23,7 +23,7 @@ from fencepost.testing.conformance.harness import StoreHarness
 from fencepost.testing.conformance.operators import ANNA, entries, holds, park
 from fencepost.testing.conformance.signals import hint
 
-NOBODY = RunKey("job#nobody")
+ABSENT = RunKey("job#absent")
 
 
 class ManyRunsContract:
@@ -34,7 +34,7 @@ class ManyRunsContract:
     ) -> None:
         one, two, _ = await enqueue(harness, "one", "two", "three")
         (far,) = await enqueue(harness, "far", namespace=OTHER_NS)
-        found = await harness.store.ledger.get_many(NS, [two, NOBODY, one, two, far])
+        found = await harness.store.ledger.get_many(NS, [two, ABSENT, one, two, far])
         assert dict(found) == {key: await read(harness, key) for key in (one, two)}
         assert await harness.store.ledger.get_many(NS, []) == {}
 
@@ -43,7 +43,7 @@ class ManyRunsContract:
         await finish(harness, success(ended.ticket))
         runs = await claim_one(harness, "runs")
         (waits,) = await enqueue(harness, "waits")
-        asked = [waits, NOBODY, runs.run_key, ended.run_key, waits]
+        asked = [waits, ABSENT, runs.run_key, ended.run_key, waits]
         found = await harness.store.ledger.cancel_many(NS, asked, "enough", author=ANNA)
         keys = ended.run_key, runs.run_key, waits
         assert {key: one.run for key, one in found.items()} == {key: await read(harness, key) for key in keys}

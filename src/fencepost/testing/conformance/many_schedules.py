@@ -64,7 +64,7 @@ class ManySchedulesContract:
         async with hint(harness, Topic.SCHEDULES):
             written = await put_many(harness, *desired(B, A))
         assert [one and one.change for one in written] == [CREATED, CREATED]
-        found = await harness.store.schedules.get_many(NS, [A, B, ScheduleId("nobody"), A])
+        found = await harness.store.schedules.get_many(NS, [A, B, ScheduleId("absent"), A])
         assert [one and one.schedule for one in written] == [found[B], found[A]]
         assert {A, B} == set(found)
         for name, one in found.items():
@@ -119,8 +119,8 @@ class ManySchedulesContract:
         for name, (first, second) in zip((A, B), keys[:2], strict=True):
             assert await states(harness, first, second) == [RunState.READY, RunState.WITHDRAWN], name
         assert await states(harness, *keys[2]) == [RunState.READY, RunState.PLANNED]
-        histories = await harness.store.schedules.histories(NS, [C, A, ScheduleId("nobody"), A])
-        assert [(name, len(some)) for name, some in histories.items()] == [(C, 1), (A, 2), ("nobody", 0)]
+        histories = await harness.store.schedules.histories(NS, [C, A, ScheduleId("absent"), A])
+        assert [(name, len(some)) for name, some in histories.items()] == [(C, 1), (A, 2), ("absent", 0)]
         assert histories[A] == await harness.store.schedules.history(NS, A)
         assert [one.in_force_until for one in histories[A]] == [harness.now, None]
 

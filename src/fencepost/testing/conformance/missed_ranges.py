@@ -160,7 +160,7 @@ class MissedRangeContract:
 
 
 def beats(harness: StoreHarness, *after_s: float) -> tuple[datetime, ...]:
-    """Fire times so many seconds from now."""
+    """Fire times at these seconds from now."""
     return tuple(at(harness, seconds) for seconds in after_s)
 
 

@@ -20,7 +20,7 @@ CAROL, OTHERS = NodeId("carol"), Namespace("others")
 class NodesContract:
     """Who is alive, by the store's clock."""
 
-    async def test_nobody_is_there_at_first(self, harness: StoreHarness) -> None:
+    async def test_no_node_is_there_at_first(self, harness: StoreHarness) -> None:
         assert list(await harness.store.nodes.live()) == []
 
     async def test_a_node_does_not_miss_itself(self, harness: StoreHarness) -> None:

@@ -94,7 +94,7 @@ class NotificationContract:
         assert sum(sum(one.messages.values()) for one in told) == 1
         assert len(await deliveries(harness)) == 1
 
-    async def test_what_died_before_anybody_asked_is_not_told(self, harness: StoreHarness) -> None:
+    async def test_what_died_before_any_target_is_not_told(self, harness: StoreHarness) -> None:
         await die(harness, "before")
         await harness.advance(1)
         await listen(harness)
@@ -117,7 +117,7 @@ class NotificationContract:
         await finish(harness, death(claimed.ticket))
         assert await tell(harness) == {"ops": 1}
 
-    async def test_a_delivery_that_dies_is_told_to_nobody(self, harness: StoreHarness) -> None:
+    async def test_a_delivery_that_dies_is_not_told(self, harness: StoreHarness) -> None:
         await listen(harness)
         await die(harness, "a")
         await tell(harness)
@@ -127,7 +127,7 @@ class NotificationContract:
             assert await tell(harness) == {}
         assert [run.state for run in await deliveries(harness)] == [RunState.DEAD]
 
-    async def test_a_hook_that_dies_is_told_to_nobody(self, harness: StoreHarness) -> None:
+    async def test_a_hook_that_dies_is_not_told(self, harness: StoreHarness) -> None:
         hook = Target("page", TargetKind.HOOK, job=OTHER_JOB, parameter="notice", from_code=True)
         await harness.store.notifications.put(NS, [hook])
         await listen(harness)

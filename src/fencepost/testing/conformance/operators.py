@@ -19,7 +19,7 @@ BEN = Author("ben", "dashboard")
 
 
 async def decide(harness: StoreHarness, *verdicts: Verdict, worker: NodeId = ALICE) -> list[Claim]:
-    """Claim ticks under a judge that has made up its mind about the one schedule that has any."""
+    """Claim ticks under a judge with these verdicts about the one schedule that has any."""
     asked: list[ScheduleFacts] = []
 
     def decided(facts: ScheduleFacts, now: StoreTime, room: int) -> Sequence[Verdict]:
@@ -32,7 +32,7 @@ async def decide(harness: StoreHarness, *verdicts: Verdict, worker: NodeId = ALI
 
 
 async def claim_judged(harness: StoreHarness, limit: int = MANY, worker: NodeId = ALICE) -> list[Claim]:
-    """Claim ticks under the judge of the house."""
+    """Claim ticks under the real judge."""
     return list(await harness.store.ledger.claim_ticks(claim_request(worker), limit, judge))
 
 

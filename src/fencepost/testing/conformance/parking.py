@@ -1,4 +1,4 @@
-"""The behaviour of parked ticks: whatever ends a run of their schedule rings for one of them, for no more."""
+"""The behaviour of parked ticks: every end of a run of their schedule wakes one of them, and no more."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOUR_S = 3600.0
 
 
 class ParkingContract:
-    """The bell and the net."""
+    """Wake-ups, and `unpark` for those that were missed."""
 
     async def test_a_finished_run_does_not_leave_all_waiting(self, harness: StoreHarness) -> None:
         claimed, first, second = await one_runs_two_wait(harness)
@@ -127,7 +127,7 @@ class ParkingContract:
         assert await harness.store.ledger.unpark(MANY) == 1
         assert await holds(harness, first, second) == [FREE, PARKED]
 
-    async def test_the_bell_is_not_wasted_on_what_somebody_holds(self, harness: StoreHarness) -> None:
+    async def test_a_wake_up_is_not_wasted_on_a_held_tick(self, harness: StoreHarness) -> None:
         claimed, first, second = await one_runs_two_wait(harness)
         await harness.store.ledger.hold(NS, first, ANNA)
         await finish(harness, success(claimed.ticket))

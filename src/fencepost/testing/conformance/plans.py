@@ -1,4 +1,4 @@
-"""The behaviour of the plan book: nothing is planned under an old epoch, an old version, or twice."""
+"""The behaviour of plans: nothing is planned under an old epoch, an old version, or twice."""
 
 from __future__ import annotations
 

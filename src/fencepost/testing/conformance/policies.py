@@ -1,4 +1,4 @@
-"""The policies of the house end to end: the real judge over a real store."""
+"""The policies end to end: the real judge over a real store."""
 
 from __future__ import annotations
 
@@ -234,5 +234,5 @@ async def late_ticks(harness: StoreHarness, catch_up: CatchUp, **fields: Any) ->
 
 
 async def started(harness: StoreHarness) -> list[RunKey]:
-    """What the judge of the house lets begin now."""
+    """The runs that the real judge lets begin now."""
     return [one.run_key for one in await claim_judged(harness)]

@@ -1,4 +1,4 @@
-"""The behaviour of progress: the last words stand, and only the run's owner has any."""
+"""The behaviour of progress: the last report stands, and only the run's owner may report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever adds a schedule is told how many there are, and may refuse."""
+"""The caller that adds a schedule is told how many there are, and may refuse."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class ReplayContract:
         waiting, ahead = await plan_ticks(harness, 30, 600)
         await harness.advance(30)
         running = await claim_one(harness)
-        assert await replay(harness, waiting, ahead, running.run_key, RunKey("nobody#1")) == []
+        assert await replay(harness, waiting, ahead, running.run_key, RunKey("absent#1")) == []
         assert await states(harness, waiting, ahead) == [READY, RunState.PLANNED]
         assert (await read(harness, waiting)).origin is Origin.LIVE
 

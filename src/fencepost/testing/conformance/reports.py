@@ -166,7 +166,7 @@ class ReportContract:
     async def test_what_is_no_key_does_not_stand_in_the_way_of_those_beside_it(
         self, harness: StoreHarness
     ) -> None:
-        """Whatever a store puts between keys: somebody may say that this is one."""
+        """A payload may contain any separator that a store puts between keys."""
         ticket = (await claim_one(harness)).ticket
         odd = [replace(ticket, run_key=RunKey(f"{ticket.run_key}{sign}x")) for sign in "\x1e\x1f\n, {}"]
         receipts = await harness.store.ledger.finish([success(one) for one in (*odd, ticket)])

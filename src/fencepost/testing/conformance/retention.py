@@ -146,7 +146,8 @@ class RetentionContract:
     async def test_forget_does_not_reopen_what_was_called_off_before_an_edit(
         self, harness: StoreHarness
     ) -> None:
-        """Nobody plans for longer than the retention; then the new version's cursor comes by the tick."""
+        """No planner is there for longer than the retention; then the new version's cursor reaches the
+        tick."""
         key, fire_time = await self._called_off(harness)
         await put(harness, make_spec(overlap=Overlap.ALLOW))
         await harness.advance(2 * DAY_S)

@@ -1,4 +1,4 @@
-"""The behaviour of rows that only a copy asks for; the rest of it the other contracts ask."""
+"""The behaviour of rows that only a copy needs; the other contracts test the rest."""
 
 from __future__ import annotations
 

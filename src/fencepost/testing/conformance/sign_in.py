@@ -35,7 +35,7 @@ MINUTE_S = 60.0
 
 
 class SignInLinkContract:
-    """A link lets one in, once."""
+    """A link opens one session, once."""
 
     async def test_a_link_is_not_kept_other_than_it_was_made(self, harness: StoreHarness) -> None:
         made = await make_link(harness)
@@ -80,7 +80,7 @@ class SignInLinkContract:
         assert list(await live(harness)) == won
         assert len(await written(harness, Action.SESSION_OPEN)) == 1
 
-    async def test_an_expired_link_lets_nobody_in(self, harness: StoreHarness) -> None:
+    async def test_an_expired_link_opens_no_session(self, harness: StoreHarness) -> None:
         await make_link(harness)
         await harness.advance(MINUTE_S)
         assert await redeem(harness, 11) is None
@@ -135,7 +135,7 @@ class SignInLinkContract:
         assert session is not None
         assert (session.rests_on, session.expires_at) == ("setting-1", at(harness, HOUR_S))
 
-    async def test_a_link_that_is_not_there_lets_nobody_in(self, harness: StoreHarness) -> None:
+    async def test_a_link_that_is_not_there_opens_no_session(self, harness: StoreHarness) -> None:
         assert await redeem(harness, 11) is None
         assert await live(harness) == []
 
@@ -148,7 +148,7 @@ class SignInLinkContract:
 
 
 class SessionContract:
-    """Those who signed in."""
+    """Sessions, and what ends them."""
 
     async def test_a_session_does_not_outlive_its_token(self, harness: StoreHarness) -> None:
         await make_token(harness, 1, lasts_s=MINUTE_S)

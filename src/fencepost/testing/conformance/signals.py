@@ -55,23 +55,21 @@ class SignalContract:
         async with hint(harness, Topic.RUNS):
             await finish(harness, retry(claimed.ticket))
 
-    async def test_the_end_of_a_run_that_somebody_waits_for_is_told(self, harness: StoreHarness) -> None:
+    async def test_the_end_of_an_awaited_run_is_told(self, harness: StoreHarness) -> None:
         for key, how in (("good", success), ("kept", partial(success, output="42")), ("bad", death)):
             claimed = await claim_one(harness, key)
             assert await harness.store.ledger.await_end(NS, claimed.run_key)
             async with hint(harness, Topic.ENDED):
                 await finish(harness, how(claimed.ticket))
 
-    async def test_a_run_that_is_called_off_while_somebody_waits_for_it_is_told(
-        self, harness: StoreHarness
-    ) -> None:
+    async def test_an_awaited_run_that_is_called_off_is_told(self, harness: StoreHarness) -> None:
         run = by_hand("one")
         await harness.store.ledger.enqueue(NS, [run])
         assert await harness.store.ledger.await_end(NS, run.run_key)
         async with hint(harness, Topic.ENDED):
             await harness.store.ledger.cancel(NS, run.run_key, "not needed")
 
-    async def test_nobody_is_told_of_a_run_that_nobody_waits_for(self, harness: StoreHarness) -> None:
+    async def test_the_end_of_a_run_that_is_not_awaited_is_not_told(self, harness: StoreHarness) -> None:
         first, second = await claim_one(harness, "one"), await claim_one(harness, "two")
         assert await harness.store.ledger.await_end(NS, second.run_key)
         told = asyncio.Event()
@@ -84,7 +82,7 @@ class SignalContract:
         finally:
             stop()
 
-    async def test_nobody_waits_for_a_run_that_has_ended_or_was_never_there(
+    async def test_a_run_that_has_ended_or_was_never_there_is_not_awaited(
         self, harness: StoreHarness
     ) -> None:
         claimed = await claim_one(harness)

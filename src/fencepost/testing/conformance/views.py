@@ -75,7 +75,7 @@ class StripContract:
         others = await plan_ticks(harness, 60, schedule_id=OTHER_SCHEDULE)
         await plan_ticks(harness, 50, namespace=OTHER_NS)
         await harness.advance(60)
-        wanted = [OTHER_SCHEDULE, SCHEDULE, SCHEDULE, ScheduleId("nobody")]
+        wanted = [OTHER_SCHEDULE, SCHEDULE, SCHEDULE, ScheduleId("absent")]
         found = await harness.store.ledger.strips(NS, wanted, MANY)
         assert {one: [mark.run_key for mark in marks] for one, marks in found.items()} == {
             SCHEDULE: mine,
@@ -182,7 +182,7 @@ class TrafficContract:
         tallied = await harness.store.ledger.tally_by_job(NS, 60)
         assert {job: dict(counts) for job, counts in tallied.items()} == expected
 
-    async def test_only_what_somebody_should_have_taken_by_now_is_overdue(
+    async def test_only_what_a_worker_should_have_taken_by_now_is_overdue(
         self, harness: StoreHarness
     ) -> None:
         overdue = harness.store.ledger.overdue
@@ -297,7 +297,7 @@ class NewsContract:
         assert found[NS] == Standing(1, 1, 1, 1, 0, 5.0, changed)
         assert found[OTHER_NS] == Standing(1, 0, 0, 0, 0, 5.0, None)
 
-    async def test_a_namespace_that_nobody_asked_for_is_not_told_of(self, harness: StoreHarness) -> None:
+    async def test_a_namespace_that_is_not_asked_for_is_not_told_of(self, harness: StoreHarness) -> None:
         await enqueue(harness, "theirs", namespace=OTHER_NS)
         await claim_one(harness, "mine")
         found = await harness.store.ledger.news(at(harness, -LONG_S), MANY, [OTHER_NS])

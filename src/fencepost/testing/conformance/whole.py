@@ -137,4 +137,4 @@ class StoreConformance(
     UniqueContract,
     VerdictContract,
 ):
-    """What a store owes in whole; a subclass brings the harness."""
+    """Everything that a store must do; a subclass brings the harness."""

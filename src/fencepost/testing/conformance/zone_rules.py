@@ -1,4 +1,4 @@
-"""The behaviour of the plan book when zone rules change: nothing planned by older rules goes unnoticed."""
+"""The behaviour of plans when zone rules change: nothing planned by older rules goes unnoticed."""
 
 from __future__ import annotations
 
