@@ -45,11 +45,11 @@ class Settings:
     node: str = ""
     """What this process is called, before a part that no other has; empty: its host and process id."""
     token: str = field(default="", repr=False)
-    """What lets somebody in over HTTP as an admin of everything; empty: only tokens of the store do."""
+    """The token of an admin of everything over HTTP; empty: only tokens of the store are accepted."""
     session_lasts_s: float = timedelta(days=7).total_seconds()
-    """How long somebody who signed in stays so, at most."""
+    """How long a session lasts at most."""
     session_idle_s: float = timedelta(hours=12).total_seconds()
-    """How long somebody who does nothing stays signed in."""
+    """How long a session lasts without being used."""
     requests_per_s: float = 200.0
     """How many requests a second one credential may make, after a burst of `requests_burst`."""
     requests_burst: int = 1_000
@@ -137,7 +137,7 @@ class Settings:
     metrics: str = ""
     """Where this process shows its metrics, as in 127.0.0.1:9580; empty: nowhere but in the web."""
     metrics_open: bool = False
-    """Whether the web shows /metrics to whoever asks, without a token."""
+    """Whether the web shows /metrics without a token."""
     metrics_jobs_max: int = 200
     """How many jobs and how many queues have series of their own; the others are `_other` together."""
     gauges_every_s: float = 15.0

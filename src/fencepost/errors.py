@@ -122,11 +122,11 @@ class UnknownGate(UsageError):
 
 
 class ScheduleChanged(UsageError):
-    """Somebody else was quicker: the version is not the expected one any more."""
+    """Another writer was quicker: the version is not the expected one any more."""
 
 
 class CalendarChanged(UsageError):
-    """Somebody else was quicker: the revision is not the expected one any more."""
+    """Another writer was quicker: the revision is not the expected one any more."""
 
 
 class ScheduleExists(UsageError):
@@ -134,7 +134,7 @@ class ScheduleExists(UsageError):
 
 
 class NotAllowed(UsageError):
-    """More than the credential of whoever asks is good for."""
+    """The caller's credential does not allow this."""
 
 
 class QuotaExceeded(UsageError):

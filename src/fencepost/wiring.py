@@ -81,7 +81,7 @@ async def open_store(settings: Settings, clock: Clock | None = None, *, unfinish
 
 
 async def borrow_store(connection: object, settings: Settings) -> Store:
-    """The store behind somebody's own connection, for writes in their transaction."""
+    """The store behind the caller's own connection, for writes in the caller's transaction."""
     from fencepost.stores.borrowed import borrow
 
     database = None
@@ -169,7 +169,7 @@ def _broker_adapter(url: str) -> Any:
 
 
 def _shown_scheme(url: str) -> str:
-    """What may be shown of a URL that nobody knows: behind a scheme, also a mistyped one, there may be a
+    """The part of an unknown URL that may be shown: behind a scheme, also a mistyped one, there may be a
     password."""
     scheme, separator, _ = url.partition("://")
     return f"{scheme}://…" if separator else f"{url.partition(':')[0]}…" if ":" in url else url

@@ -191,7 +191,7 @@ def test_it_says_when_it_fires(trigger: BusinessDay, words: str) -> None:
 
 TIME = "expected a time of the day such as 18:00 or 18:00:30"
 NTH = "expected 1 to 23, or -1 to -23 from the end of the month"
-NEVER = "never fires, no such month has so many business days"
+NEVER = "never fires, no such month has that many business days"
 NAMES = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
 ZONE = 'time zone "Europe/Berln" is unknown, did you mean Europe/Berlin?'
 CALENDAR = 'calendar "de": expected a Calendar such as Calendar("de")'

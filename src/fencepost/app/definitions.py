@@ -76,7 +76,7 @@ class Definitions:
 
         An attempt that does not call `run.heartbeat` for `progress_deadline` is stuck: stopped, and failed.
         With `executor="process"` the function runs in a child process, which may use `memory_limit` and is
-        replaced after `recycle_after` runs. `delivery` says what becomes of an attempt of which nobody knows
+        replaced after `recycle_after` runs. `delivery` says what happens to an attempt of which it is unknown
         how far it came: `at_least_once` is tried again, `at_most_once` never by itself. `concurrency`, of
         each `concurrency_key` of the payload, and `rate`, such as "100/m", are limits across the fleet. Where
         its retries may outgrow the period of a schedule, `retry_window` says "warn", "cap" or "refuse".

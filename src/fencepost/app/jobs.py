@@ -55,7 +55,7 @@ Verb: TypeAlias = "Callable[[Store], Awaitable[S]]"
 def run_names(
     count: int, key: str | None, keys: Sequence[str] | None, new_key: Callable[[], str]
 ) -> Sequence[str]:
-    """The keys of so many runs: those given, or new ones."""
+    """The keys of `count` runs: those given, or new ones."""
     if keys is not None:
         if len(keys) != count:
             raise UsageError(f"keys: {len(keys)} for {count} payloads; give one for each")

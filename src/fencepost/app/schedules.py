@@ -101,7 +101,7 @@ class Schedules:
         return await (await self._verbs()).skip(schedule_id, fire_time)
 
     async def hold(self, schedule_id: str, fire_time: datetime) -> RunRecord:
-        """Let nobody start one tick until it is released."""
+        """Keep one tick from starting until it is released."""
         return await (await self._verbs()).hold(schedule_id, fire_time)
 
     async def release(self, schedule_id: str, fire_time: datetime) -> RunRecord:

@@ -1,4 +1,4 @@
-"""What drivers of brokers log: each loss of a connection, with a traceback. Ours is one line."""
+"""Silences the drivers of brokers, which log each loss of a connection with a traceback. Ours is one line."""
 
 from __future__ import annotations
 

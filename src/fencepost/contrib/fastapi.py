@@ -60,7 +60,7 @@ async def _node(app: Fencepost, plans: bool, works: bool) -> AsyncIterator[None]
 
 
 def _end_the_server(node: asyncio.Task[None]) -> None:
-    """A server that answers while nobody does its work would look healthy; its supervisor starts another."""
+    """Stop a server whose node has ended: it would answer and look healthy; its supervisor starts another."""
     error = None if node.cancelled() else node.exception()
     Log("contrib").error("the node has ended by itself; the web server is asked to stop", error=repr(error))
     os.kill(os.getpid(), signal.SIGTERM)

@@ -31,7 +31,7 @@ def store_url(engine: Any) -> str:
             f"store: SQLAlchemy's {kind} is not where a ledger lives; state the store's URL"
         )
     if kind == "sqlite" and url.database in (None, "", ":memory:"):
-        raise InvalidSettings("store: a SQLite database in memory is nobody's ledger; name a file")
+        raise InvalidSettings("store: a SQLite database in memory cannot hold the ledger; name a file")
     if kind == "sqlite":
         return f"sqlite:///{url.database}"
     query = _query({word: _last(word, value) for word, value in url.query.items()})

@@ -1,7 +1,7 @@
-"""What became of the shop's ticks before anybody looked: pure, and the same for the same key.
+"""The outcomes of the shop's ticks before the demo starts: pure, and the same for the same key.
 
-Most of them went well. How long one took, and what went wrong, depends on its key alone; whether one was
-skipped follows from how long the one before it took, as in life.
+Most of them went well. How long one took, and what went wrong, depends on its key alone. Whether one was
+skipped depends on how long the one before it took, as in production.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The last days of the shop, written before anybody looks.
+"""The last days of the shop, written before the demo starts.
 
-Nothing here is painted. The store is opened with a clock that stands in the past and is moved on by hand,
-and everything but the work itself goes the ordinary way: deployments bring schedules, leases are granted and
+Nothing here is faked. The store is opened with a clock that stands in the past and is moved on by hand, and
+everything but the work itself goes the ordinary way: deployments bring schedules, leases are granted and
 lost, planners write ticks under their epochs, the judge says what is too late, people pause, freeze, replay
 and fill in, and each of them leaves an entry in the audit log. Only the ends of the runs are written in one
-stroke (`settling`), because three days of work would take three days. An audit over it finds no fault.
+transaction (`settling`), because three days of work would take three days. An audit over it finds no fault.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PastClock:
         return Monotonic(self.at.timestamp())
 
     async def sleep(self, seconds: float) -> None:
-        raise AssertionError("nobody sleeps in the past")
+        raise AssertionError("no task sleeps in the past")
 
 
 async def write_history(app: Fencepost) -> bool:
@@ -116,7 +116,7 @@ class _Past:
         await self._work_until(self._start + timedelta(hours=21, minutes=9, seconds=30))
         await self._deploy(self._shop_code())
         await self._work_until(self._start + timedelta(hours=29, minutes=29, seconds=30))
-        await self._control(*BORIS, "nobody reads it").schedules.pause("legacy-export")
+        await self._control(*BORIS, "the export is not read any more").schedules.pause("legacy-export")
         await self._work_until(self._now - timedelta(hours=30))
         await self._fail_over()
         await self._work_until(self._now - timedelta(hours=14))
@@ -134,7 +134,7 @@ class _Past:
         await self._judge()
 
     def _first_code(self) -> dict[ScheduleId, ScheduleSpec]:
-        """Before somebody found the stock too old and the invoices too dear to lose."""
+        """The code before the stock became too old and the invoices too valuable to lose."""
         code = self._shop_code()
         for place in ("hamburg", "madrid"):
             name = ScheduleId(f"stock-sync-{place}")
@@ -190,7 +190,7 @@ class _Past:
             if not plans:
                 return
             receipt = await self._store.plans.write(plans)
-            assert not receipt.stale, "nobody else leads in the past"
+            assert not receipt.stale, "no other node leads in the past"
         raise AssertionError("the past has no end")
 
     def _plan(self, cursor: Cursor, through: datetime) -> Plan:

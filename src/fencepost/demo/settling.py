@@ -1,8 +1,8 @@
 """The past of the shop's workers: every tick that was due is ended as `fates` says, all in one transaction.
 
-Only the demo writes runs this way, into a store of its own that nobody else has seen. What it writes is what
-a worker would have: fences rise with the starts, an attempt that failed is kept with its traceback, and a
-tick that met a run of its schedule is skipped for it.
+Only the demo writes runs this way, into a store of its own that no other process has opened. It writes what a
+worker would have written: fences rise with the starts, an attempt that failed is kept with its traceback, and
+a tick that met a run of its schedule is skipped for it.
 """
 
 from __future__ import annotations

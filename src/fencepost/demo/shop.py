@@ -122,7 +122,7 @@ async def _heartbeat() -> None:
 
 
 def _report(run: Run) -> str:
-    return f"report for {run.fire_time:%H:%M:%S}, the last one was for {run.previous or 'nobody'}"
+    return f"report for {run.fire_time:%H:%M:%S}, the last one was for {run.previous or 'no tick'}"
 
 
 async def _flaky(run: Run) -> None:

@@ -153,7 +153,7 @@ class _BeatReading:
                 continue
             self.report.look(f"job {job.name}", f"bring the work of {quoted(task)} into {job.function}()")
         if self.schedules:
-            said = "a task that fell due while nobody planned is started once, if it is at most an hour late"
+            said = "a task that fell due while no planner ran is started once, if it is at most an hour late"
             self.report.note("file", f"{said}; raise max_lateness for more")
         if zones := changing(one.trigger for one in self.schedules):
             self.report.look(zones, CLOCKS)

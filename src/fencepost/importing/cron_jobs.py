@@ -51,7 +51,7 @@ _BEYOND_CRON = re.compile(r"[?#+]|LW|(?<![A-Za-z])[HLW](?![A-Za-z])|[0-9](?:L|W)
 
 @dataclass(frozen=True)
 class Options:
-    """How to read a crontab: `tz` where somebody chose it, `local_tz` where nobody did."""
+    """How to read a crontab: in `tz` where that was chosen, else in `local_tz`."""
 
     source: str = "crontab"
     system: bool = False

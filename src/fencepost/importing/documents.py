@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: read with care, and refused in one line."""
+"""JSON that another program wrote: read with care, and refused in one line."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a pickle says, without doing it.
+"""The content of a pickle, without running it.
 
-To load a pickle is to run it: it names functions, and the loader calls them. Here nobody is called. The codes
-are walked with `pickletools`, which only takes them apart; a name of a function or a class stays a `Name`, a
-call stays a `Made` that tells what would have been called with what. Of that, the readers below understand
-the few shapes in which dates, lengths of time and zones are written, and refuse all others. Only the codes
-that such values need are known, so that a pickle can neither name nor build anything else.
+To load a pickle is to run it: it names functions, and the loader calls them. This reader calls nothing. It
+walks the codes with `pickletools`, which only takes them apart. A name of a function or a class stays a
+`Name`, and a call stays a `Made` that says what would have been called with what. Of that, the readers below
+understand the few shapes in which dates, lengths of time and zones are written, and refuse all others. Only
+the codes that such values need are known, so that a pickle can neither name nor build anything else.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _Machine:
         self._stack.append(self._memo[place])
 
     def gather(self, count: int | None) -> None:
-        """A tuple of the last so many values, or of those since the mark."""
+        """A tuple of the last `count` values, or of those since the mark."""
         values = self._since_mark() if count is None else [self._stack.pop() for _ in range(count)][::-1]
         self._stack.append(tuple(values))
 

@@ -126,7 +126,7 @@ def checked_path(path: str, what: str) -> str:
 
 
 def function_name(name: str) -> str:
-    """A name for the function of a job, which is nobody else's."""
+    """A name for the function of a job, which no other function has."""
     return "do_" + re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
 
 

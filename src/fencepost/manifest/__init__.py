@@ -14,7 +14,7 @@ __all__ = ["load"]
 
 def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Fencepost:
     """The application that a manifest describes; the environment wins over its settings."""
-    # Whoever needs the words of a trigger alone does not pay for the application.
+    # A caller that needs only the words of a trigger does not load the application.
     from fencepost.manifest.file import load_file
 
     return load_file(path, environment)

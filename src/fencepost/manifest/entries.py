@@ -23,7 +23,7 @@ from fencepost.operations.schedule_words import CatchUpWords, GateWords
 
 SAID = frozenset(SpecResponse.__struct_fields__) - {"calendars", "absent"} | {"schedule_id"}
 SHOWN_ONLY = frozenset(OutlookResponse.__struct_fields__) - SAID
-"""What a list tells of a schedule and nobody can ask for."""
+"""Fields that a list shows of a schedule and that a manifest cannot set."""
 
 
 class Entries(NamedTuple):

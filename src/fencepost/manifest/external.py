@@ -19,7 +19,7 @@ def is_external(table: Table) -> bool:
 
 
 def read_external(table: Table) -> tuple[ExternalExecutor, tuple[Parameter, ...]]:
-    """What the job takes. Nobody here can do it."""
+    """The parameters of an external job. Workers of this program do not carry it out."""
     for word in WORK:
         if word in table:
             table.refuse(word, "stands beside external; a job does one thing, so leave one of them out")

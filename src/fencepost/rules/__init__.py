@@ -1,1 +1,1 @@
-"""Every verb of the ledger, once: a transaction script over rows. See `ports.rows`."""
+"""Every operation of the ledger, once: a transaction script over rows. See `ports.rows`."""

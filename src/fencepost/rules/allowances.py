@@ -1,9 +1,9 @@
 """What the limits of jobs leave to ticks, while one pass judges the ticks of several schedules.
 
 The judge is only told how many may start: as many as the worker has room for, and as the limits of the
-ticks' jobs allow. So what it starts may start. A tick of which it says nothing, and that its job's limits
-keep from starting, is held until a slot is free or the rate lets it go; else its schedule would be judged
-over and over.
+ticks' jobs allow. So every tick that it starts may start. A tick without a verdict that its job's limits keep
+from starting is held until a slot is free or the rate lets it go; else its schedule would be judged over and
+over.
 
 Where the due ticks of one schedule are of several jobs or slots, because it was edited, the smallest
 allowance counts for all: nothing ever starts beyond a limit, and the others come when the first has gone.
@@ -28,29 +28,30 @@ CANDIDATES_MAX = 200
 
 
 def candidates_max(room: int) -> int:
-    """How far a line is looked at: some may have to wait for a slot, and those after them may go."""
+    """How many runs of a limit queue are looked at: some may have to wait for a slot, and later ones may
+    go."""
     return min(2 * room + 20, CANDIDATES_MAX)
 
 
 @dataclass(slots=True)
 class Allowances:
-    """The limits of the jobs of some due ticks. Those of `closed` jobs belong to another claimer just now, or
-    there is no limiter to ask: their ticks are left as they are."""
+    """The limits of the jobs of some due ticks. Another claimer has those of `closed` jobs, or there is no
+    limiter to ask: their ticks are left as they are."""
 
     now: StoreTime
     limiter: Limiter | None = None
     open: dict[Owner, LimitFacts] = field(default_factory=dict)
     closed: frozenset[Owner] = frozenset()
     verdicts: dict[Owner, LimitVerdict] = field(default_factory=dict)
-    """What each job's limits come to after all that was started."""
+    """The verdict on each job's limits after all that was started."""
     waits: list[tuple[Namespace, Waiting]] = field(default_factory=list)
     frees: list[tuple[Namespace, RunKey]] = field(default_factory=list)
     """Ticks that waited, may start, and found no room."""
     full: set[tuple[Namespace, JobName, str]] = field(default_factory=set)
-    """The slots that have no place left for one of these ticks. One that is only held back with another waits
-    for none of its own: to call it for that would have it judged, and held again, without end."""
+    """The slots that have no place left for one of these ticks. A tick that is only held back with another
+    waits for no slot of its own: to wake it for a slot would have it judged, and held again, without end."""
     slots: dict[tuple[Namespace, RunKey], str] = field(default_factory=dict)
-    """What each tick that starts counts for."""
+    """The slot that each tick that starts counts for."""
 
     def room_for(self, facts: ScheduleFacts, room: int) -> int:
         """How many of the schedule's due ticks may start."""
@@ -60,7 +61,7 @@ class Allowances:
         return min([room, *(self._least(owner, ticks) for owner, ticks in owners.items())])
 
     def settle(self, facts: ScheduleFacts, verdicts: Sequence[Verdict]) -> None:
-        """Take in what the judge said: what starts uses up, what is left waits."""
+        """Take in the judge's verdicts: ticks that start use up room, the rest waits."""
         started = {one.run_key for one in verdicts if isinstance(one, Start)}
         told = started | {one.run_key for one in verdicts if isinstance(one, End | Admit | Wait)}
         owners = {owner: ticks for owner, ticks in self._limited(facts).items() if owner not in self.closed}
@@ -96,8 +97,8 @@ class Allowances:
         self.slots.update({(owner[0], one.run_key): one.slot for one in candidates})
 
     def _hold(self, namespace: Namespace, left: Mapping[Owner, Sequence[DueTick]]) -> None:
-        """What may not start waits. What may is due; but not where it is another kind than what waits: it
-        would be judged, and held back with that, over and over."""
+        """Hold the ticks that may not start. Ticks that may start are due, but not where another kind waits:
+        they would be judged, and held back with it, over and over."""
         free: list[DueTick] = []
         waits: list[Waiting] = []
         for owner, ticks in left.items():

@@ -145,7 +145,7 @@ class _Filling:
         """When the next run is due; each that is written moves it on."""
 
     async def fill(self, tx: Transaction, ticks: Sequence[FillTick], author: Author) -> int:
-        """Have these fire times run, those that the mode lets; how many do."""
+        """Write the runs of these fire times that the mode allows; returns how many."""
         owner = SCHEDULES.key_of(self._schedule)
         found = await tx.find(RUNS_BY_SCHEDULE.each((*owner, tick.fire_time) for tick in ticks))
         there: dict[datetime, list[Row]] = {}
@@ -204,7 +204,7 @@ class _Filling:
     async def _send(
         self, tx: Transaction, action: Action, runs: Mapping[RunKey, Row], author: Author
     ) -> None:
-        """Send runs that had ended on their way again, with an entry for each."""
+        """Replay runs that had ended, with an entry for each."""
         before = records_by_key(await shown(tx, list(runs.values())))
         number, frozen, due = self._backfill["backfill_id"], self._schedule["frozen"], self._again[action]
         after = [
@@ -221,8 +221,8 @@ class _Filling:
 
 
 async def _give_up(tx: Transaction, backfill_id: int) -> int:
-    """What no worker has begun is missed; a run that waits for its next attempt is cancelled. How many there
-    were."""
+    """Runs that no worker has begun become missed; a run that waits for its next attempt is cancelled.
+    Returns how many there were."""
     waiting = [
         run for state in sorted(WAITING) for run in await tx.find(RUNS_OF_BACKFILL(backfill_id, state))
     ]
@@ -240,7 +240,7 @@ async def _give_up(tx: Transaction, backfill_id: int) -> int:
 
 
 async def _shown(tx: Transaction, backfills: Sequence[Row]) -> list[Backfill]:
-    """Backfills with their runs by state, as readers see them: what is planned and due is ready."""
+    """Backfills with their runs by state, as readers see them: a planned run that is due is ready."""
     now, places = await tx.now(), [(row["backfill_id"], state) for row in backfills for state in RunState]
     due = [RUNS_OF_BACKFILL(row["backfill_id"], RunState.PLANNED.value).through(now) for row in backfills]
     numbers = await tx.count([*(RUNS_OF_BACKFILL(number, state.value) for number, state in places), *due])

@@ -119,8 +119,8 @@ async def _behind(
 
 
 async def use_calendars(tx: Transaction, revisions: Mapping[Key, Mapping[str, int]]) -> None:
-    """Remember what the latest versions of schedules were written with. A calendar is not removed meanwhile;
-    a new revision does no harm, the version is then seen to be behind."""
+    """Note the revisions with which the latest versions of schedules were written. A calendar is not removed
+    meanwhile; a new revision does no harm, the version is then seen to be behind."""
     uses = [
         {"namespace": namespace, "schedule_id": schedule_id, "calendar": name, "revision": number}
         for (namespace, schedule_id), used in revisions.items()

@@ -1,4 +1,4 @@
-"""What no rule may do, in any store: write a row that it has not locked, or move a run in a way that is not
+"""Checks in every store: no rule may write a row that it has not locked, or move a run in a way that is not
 in the table of `core.lifecycle`."""
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from fencepost.ports.rows import Transaction
 
 
 class RuleBroken(AssertionError):
-    """A rule did what none may: a mistake in this program, and nothing of its transaction is kept."""
+    """A rule has broken a check: a mistake in this program; nothing of its transaction is kept."""
 
 
 class Checked:
-    """A transaction that lets pass only what is allowed."""
+    """A transaction that allows only valid writes."""
 
     def __init__(self, inner: Transaction) -> None:
         self.inner = inner
@@ -79,7 +79,7 @@ def check_outcomes(outcomes: Iterable[Outcome | Rescue]) -> None:
 
 
 def _check_move(row: Row, values: Mapping[str, Any]) -> None:
-    """A run stays what it is, or moves as the table says; what has ended is sent again by name only."""
+    """A run keeps its state, or moves as the table says; a run that has ended is replayed by name only."""
     source, target = RunState(row["state"]), RunState(values["state"])
     if source is not target and (source, target) not in REPLAYS:
         _check(row["run_key"], source, target)

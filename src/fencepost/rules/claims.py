@@ -104,7 +104,8 @@ class ClaimRules(Part):
         return claims
 
     async def _call(self, slots: Collection[Slot]) -> None:
-        """Look at slots again, when all can see who waits for them: a run that ended meanwhile did not."""
+        """Look at slots again, when all can see which runs wait for them: a run that ended meanwhile did
+        not."""
         if slots:
             await self._fill(slots)
 
@@ -116,11 +117,11 @@ class ClaimRules(Part):
     async def _open_lines(
         self, tx: Checked, claim_request: ClaimRequest, limit: int
     ) -> tuple[Sequence[LaneLimit], dict[tuple[Namespace, JobName], Row]]:
-        """The lanes to be walked, and the limits that let one of a line go and that no other claimer has."""
+        """The lanes to be walked, and the limits that let a run go and that no other claimer has."""
         walk = await open_walk(tx, claim_request, limit) or []
         known, now = await limits_of(tx, claim_request) if walk else [], await tx.now()
         named = [(row["namespace"], row["job"]) for row in known if lets_go(row, now)]
-        # A single one is what the caller has heard of; of several, those without a line are left to others.
+        # The caller has heard of a single one; of several, those without a limit queue are left to others.
         if len(named) > 1:
             lines = {(*one, lane_limit.queue) for one in named for lane_limit in walk}
             heads = await tx.find(RUNS_LINED.each(sorted(lines)), limit=1)
@@ -138,11 +139,11 @@ class ClaimRules(Part):
         namespace, queues = claim_request.namespace, sorted({one.queue for one in walk})
         known = ((row["job"], limit_if_readable(row["terms"])) for row in limits.values())
         terms = {job: one for job, one in known if one is not None}
-        # Without keys a job has one slot, and it is known how many may go before the line is looked at.
+        # Without keys a job has one slot, and the number that may go is known before its queue is read.
         keyed = any(one.key is not None for one in terms.values())
         facts = {} if keyed else await limit_facts(tx, limits, [(namespace, job, "") for job in terms])
         lines = [(namespace, job, queue) for job in terms for queue in queues]
-        # One line is one look; several are found first, and taken then.
+        # One limit queue is one query; several are found first, and taken then.
         wanted = RUNS_LINED(*lines[0]) if len(lines) == 1 else RUNS_LINED.each(lines)
         taken = await _take_free(tx, wanted, looked_at(walk, limit, facts.values()))
         taken = await in_time(tx, taken)
@@ -215,7 +216,7 @@ class ClaimRules(Part):
 
 
 async def open_walk(tx: Transaction, claim_request: ClaimRequest, limit: int) -> list[LaneLimit] | None:
-    """The lanes to be walked but for those of paused queues; None where everything is frozen."""
+    """The lanes to be walked, without those of paused queues; None where everything is frozen."""
     scopes = await frozen_scopes(tx, claim_request.namespace)
     if EVERYTHING in scopes:
         return None
@@ -233,7 +234,7 @@ def wants(claim_request: ClaimRequest, walk: Sequence[LaneLimit] | None = None) 
 async def _lanes(
     tx: Transaction, index: Index, namespace: Namespace, queues: Sequence[Queue]
 ) -> list[tuple[int, Queue]]:
-    """The lanes of these queues in which there is something, the most urgent first."""
+    """The lanes of these queues that have runs, the most urgent first."""
     found = {queue: await groups(tx, index(namespace, queue), 1) for queue in queues}
     return sorted((priority, queue) for queue, lanes in found.items() for (priority,) in lanes)
 
@@ -259,8 +260,7 @@ async def _first(
 async def _take_direct(
     tx: Transaction, claim_request: ClaimRequest, lane_limit: LaneLimit, most: int, now: StoreTime
 ) -> list[Row]:
-    """The first due runs of a lane; those of limited jobs that are met get into the line of their job
-    instead."""
+    """The first due runs of a lane; runs of limited jobs move to the limit queue of their job instead."""
     lane = RUNS_DUE_DIRECT(claim_request.namespace, lane_limit.queue, lane_limit.priority).through(now)
     wanted, picked = wants(claim_request), list[Row]()
     async for page in pages(tx, lane, most):
@@ -292,7 +292,8 @@ async def _of_free_schedules(tx: Transaction, runs: Sequence[Row]) -> list[Row]:
 
 
 async def _take_free(tx: Transaction, wanted: Range | Ranges, most: int) -> list[Row]:
-    """The first runs of lines whose schedules no other claimer has: where some are left out, it looks on."""
+    """The first runs of limit queues whose schedules no other claimer has; where some are left out, it looks
+    on."""
     seen, limit = -1, most
     while True:
         taken = await tx.take(wanted, limit=limit)
@@ -328,7 +329,7 @@ async def limits_of(tx: Transaction, claim_request: ClaimRequest) -> list[Row]:
 async def lined_heads(
     tx: Transaction, claim_request: ClaimRequest, queues: Iterable[Queue], now: StoreTime
 ) -> tuple[tuple[Head, ...], list[datetime]]:
-    """The heads of the lines whose rate lets one go, and when the others will."""
+    """The heads of the limit queues whose rate lets a run go, and when the others will."""
     heads, next_ones = list[Head](), list[datetime]()
     for row in await limits_of(tx, claim_request):
         if limit_if_readable(row["terms"]) is None:

@@ -1,4 +1,4 @@
-"""What the rules about credentials do alike."""
+"""What the rules about credentials have in common."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def put_once(
     asked_in: Namespace,
     action: Action,
 ) -> R:
-    """Write a credential and the entry about it; the one that is there, where the call is a repetition."""
+    """Write a credential and the entry about it; where the call is a repetition, return the existing one."""
     written = await tx.put_if_absent(table, [new])
     (row,) = written or await tx.find(table.at(*table.key_of(new)))
     record = to_record(row)
@@ -126,7 +126,7 @@ async def log_credential(
     before: JsonObject,
     after: JsonObject,
 ) -> None:
-    """What is good everywhere is written down where it was asked for."""
+    """A credential that is good everywhere is logged in the namespace where it was asked for."""
     where = asked_in if about.namespace == EVERYWHERE else about.namespace
     await log(tx, author, where, action, _id_of(about), before, after)
 

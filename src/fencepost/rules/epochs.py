@@ -34,7 +34,7 @@ _to_term = reader(Term)
 _to_refusal = reader(Refusal)
 
 SHARDS_TURN = "shards"
-"""Those who create a schedule have it together, and keep a new cut of the shards waiting."""
+"""Transactions that create a schedule share this turn, and make a new cut of the shards wait."""
 MOVED_MAX = 1_000
 """How many schedules get another shard at a time."""
 
@@ -160,7 +160,7 @@ async def _begin_terms(tx: Transaction, leaders: Sequence[LeaderRecord]) -> None
 
 
 async def _cut_away(tx: Transaction, shard: Shard) -> None:
-    """A shard that is gone is led no more."""
+    """End the term of a shard that is gone."""
     last = await tx.find(TERMS_OF_SHARD(shard), limit=1, reverse=True)
     locked = await tx.lock(TERMS.among(map(TERMS.key_of, last)))
     now = await tx.now()
@@ -176,8 +176,8 @@ async def _end_of(tx: Transaction, term: Row) -> StoreTime | None:
 
 
 async def _move(tx: Transaction, shards: int) -> int:
-    """Put every schedule and its cursors into the shard that it has in the new cut, some at a time; the
-    schedules last, because until then their ticks are claimed and started."""
+    """Put every schedule and its cursors into the shard that it has in the new cut, some at a time. The
+    schedules come last, because until then their ticks are claimed and started."""
     moved: dict[tuple[str, str], int] = {}
     async for page in pages(tx, SCHEDULES.all()):
         for row in page:

@@ -1,5 +1,4 @@
-"""Runs by hand that must have begun by a time, or not at all. Who claims passes by them; whoever sweeps ends
-them."""
+"""Runs by hand that must have begun by a time, or not at all. Claims pass them by; sweeps end them."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ async def expire(tx: Transaction, freed: Freed, run: Row) -> None:
 
 
 async def end_expired(tx: Transaction, limit: int) -> int:
-    """Account for those whose time to begin is over; how many."""
+    """Account for the runs whose time to begin is over; returns how many."""
     freed = Freed()
     expired = await tx.take(RUNS_EXPIRING().through(await tx.now()), limit=limit)
     for run in expired:
@@ -37,7 +36,7 @@ async def end_expired(tx: Transaction, limit: int) -> int:
 
 
 async def in_time(tx: Transaction, runs: Sequence[Row]) -> list[Row]:
-    """The runs that may still begin; the others end here: at the head of a line they would be in the way."""
+    """The runs that may still begin; the others end here, because they would block the head of a queue."""
     now, freed = await tx.now(), Freed()
     for run in (one for one in runs if has_expired(one, now)):
         await expire(tx, freed, run)

@@ -58,7 +58,7 @@ def any_run(run: Row) -> bool:
 async def due_schedules(
     tx: Transaction, claim_request: ClaimRequest, walk: Sequence[LaneLimit], wanted: Wanted
 ) -> list[Key]:
-    """Those of the first wanted ticks of each lane that is walked."""
+    """The schedules of the first wanted ticks of each lane that is walked."""
     now, found = await tx.now(), dict[Key, None]()
     for lane_limit in walk:
         if lane_limit.queue in claim_request.queues:
@@ -95,7 +95,7 @@ async def _first_ticks(tx: Transaction, lane: Range, wanted: Wanted, most: int) 
 async def facts_of(
     tx: Transaction, schedules: Sequence[Row], wanted: Wanted, now: StoreTime, parked: int
 ) -> list[ScheduleFacts]:
-    """The facts of schedules whose locks their caller has, of those of which something is due."""
+    """The facts of schedules whose locks the caller has, of those that have due ticks."""
     owners = [SCHEDULES.key_of(one) for one in schedules]
     waiting = _by_owner([*await tx.find(RUNS_OPEN.each(owners)), *await tx.find(RUNS_BEHIND.each(owners))])
     due = {owner: [run for run in waiting.get(owner, ()) if run["run_at"] <= now] for owner in owners}
@@ -165,9 +165,9 @@ async def _with_terms(tx: Transaction, ticks: Sequence[Row]) -> list[Row]:
 async def _unplanned(
     tx: Transaction, schedules: Sequence[Row], now: StoreTime
 ) -> dict[Key, list[tuple[datetime, str]]]:
-    """Where the newest cursors of each go on, if that has passed, the newest moment first, and the specs that
-    say whether they fire then. A cursor that was never planned does not know when its version fires, and what
-    was called off or is held by name is no tick to wait for."""
+    """Where the newest cursors of each go on, if that moment has passed, the newest moment first, and the
+    specs that say whether they fire then. A cursor that was never planned does not know when its version
+    fires. A tick that was called off or is held by name is no tick to wait for."""
     versions = [
         (*SCHEDULES.key_of(one), version)
         for one in schedules

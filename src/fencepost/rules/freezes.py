@@ -55,7 +55,7 @@ class FreezeRules(Part):
 
 
 async def share_turn(tx: Transaction, namespace: Namespace) -> None:
-    """Before a schedule's labels are written: they and a freeze of a label must not miss each other."""
+    """Before a schedule's labels are written: that write and a freeze of a label must not miss each other."""
     await tx.take_turn(_turn(namespace), shared=True)
 
 
@@ -76,8 +76,8 @@ def is_frozen(scopes: frozenset[tuple[str, str]], schedule_id: str, labels: Mapp
 
 
 async def mark_frozen(tx: Transaction, schedules: Sequence[Row], frozen: bool) -> list[Row]:
-    """Mark schedules, their cursors, and their runs that have not ended. Its caller has the schedules' locks.
-    A run that is in a transaction of its own is not waited for: `mark_left` comes for it."""
+    """Mark schedules, their cursors, and their runs that have not ended. The caller has the schedules' locks.
+    It does not wait for a run in a transaction of its own: `mark_left` marks that later."""
     owners = [SCHEDULES.key_of(one) for one in schedules if one["frozen"] != frozen]
     marked = await tx.change(SCHEDULES, [(one, {"frozen": frozen}) for one in schedules])
     cursors = await tx.lock(CURSORS.among(map(CURSORS.key_of, await tx.find(CURSORS.each(owners)))))
@@ -93,7 +93,8 @@ async def mark_frozen(tx: Transaction, schedules: Sequence[Row], frozen: bool) -
 
 
 async def mark_left(tx: Transaction, limit: int) -> None:
-    """Mark what a freeze or a thaw had to leave because the run's own transaction had it locked."""
+    """Mark the runs that a freeze or a thaw had to leave because the run's own transaction had them
+    locked."""
     begun = await tx.find(RUNS_UNFINISHED())
     if not begun:
         return

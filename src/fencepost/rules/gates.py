@@ -27,7 +27,7 @@ _ACTIONS = {
 
 
 async def close_gate(tx: Transaction, namespace: Namespace, schedule_id: ScheduleId, reason: str) -> None:
-    """Hold back all catch-up of a schedule that no worker has started; a closed gate stays as it is. Its
+    """Hold back all catch-up of a schedule that no worker has started; a closed gate stays as it is. The
     caller has the schedule's lock."""
     await tx.put_if_absent(GATES, [{"namespace": namespace, "schedule_id": schedule_id}])
     (gate,) = await tx.lock(GATES.at(namespace, schedule_id))

@@ -31,7 +31,7 @@ class IdempotencyRules(Part):
         now = await tx.now()
         first = {**name, "fingerprint": fingerprint, "asked_at": now, "held_until": now}
         rows = await tx.put_if_absent(ANSWERS, [first]) or await tx.lock(ANSWERS.at(*name.values()))
-        # What was there may have been swept away while it was waited for.
+        # The row that was there may have been swept away while this waited for it.
         (row,) = rows or await tx.put_if_absent(ANSWERS, [first])
         if row["fingerprint"] != fingerprint:
             return Mismatch()

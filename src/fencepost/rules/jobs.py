@@ -71,6 +71,6 @@ def _differs(known: Row, said: Row) -> bool:
 
 
 def _following_none(spec: JobSpec) -> Row:
-    """A job that has another name now follows under that alone. Old code that comes back finds its job
-    changed, and says again what it follows."""
+    """A job that has another name now follows only under that name. Old code that comes back finds its job
+    changed, and writes again what it follows."""
     return {"spec": job_to_text(replace(spec, after=(), after_on=AfterOn.SUCCESS))}

@@ -30,7 +30,7 @@ class LeaseRules(Part):
         return await self._signals.listen(Topic.LEASES, callback)
 
     async def close(self) -> None:
-        """The store gives back what there is."""
+        """The store closes its own connections."""
 
     @writes
     async def acquire(

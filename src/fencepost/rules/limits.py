@@ -1,4 +1,4 @@
-"""The limits of jobs: who stands in line, who waits for a slot, and who is let go."""
+"""The limits of jobs: which runs are in the limit queue, which wait for a slot, and which are let go."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ON_LIMITS = Hold.LIMITED.value | Hold.PACED.value
 
 
 async def put_limits(tx: Transaction, namespace: Namespace, specs: Iterable[JobSpec]) -> list[JobName]:
-    """Let the limits be those of the specs. Where they changed, what runs counts for what it now would; those
-    jobs are returned, to have what waits for them looked at anew."""
+    """Let the limits be those of the specs. Where they changed, running runs count for their new slots; those
+    jobs are returned, so that their waiting runs are looked at anew."""
     wanted = {spec.name: spec.limit for spec in specs}
     known = {
         row["job"]: row for row in await tx.lock(LIMITS.among((namespace, job) for job in sorted(wanted)))
@@ -67,7 +67,7 @@ async def waiting(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName]
 
 
 async def release(tx: Transaction, namespace: Namespace, jobs: Sequence[JobName], limit: int) -> None:
-    """What waits for the limits of these jobs is due as if there were none: some of it at a time."""
+    """Make runs that wait for the limits of these jobs due, as if there were no limits: some at a time."""
     names = [(namespace, job) for job in jobs]
     found = [
         run for index in (RUNS_LINED, RUNS_LIMITED) for run in await tx.find(index.each(names), limit=limit)
@@ -108,7 +108,7 @@ async def stamp_running(tx: Transaction) -> None:
 
 
 async def release_strays(tx: Transaction, limit: int) -> None:
-    """A run may wait for limits that its job has lost meanwhile."""
+    """Release runs that wait for limits that their job has lost meanwhile."""
     for index, needs_slots in ((RUNS_LINED, False), (RUNS_LIMITED, True)):
         jobs = await groups(tx, index(), 2)
         known = await tx.find(LIMITS.among(jobs))
@@ -118,8 +118,8 @@ async def release_strays(tx: Transaction, limit: int) -> None:
 
 
 async def call_waiting(tx: Transaction, limit: int, slots: Iterable[Slot] | None = None) -> int:
-    """The net under the calls of slots: call those that could have been called and were not; how many. The
-    slots are those that some wait for, where its caller knows them."""
+    """Wake runs whose slot is free and whose wake-up was missed; returns how many. The slots are those that
+    runs wait for, where the caller knows them."""
     await release_strays(tx, limit)
     schedules = await groups(tx, RUNS_LIMITED_TICKS(), 2, limit)
     runs = await tx.take(RUNS_LIMITED_TICKS.each(schedules), limit=1)
@@ -147,7 +147,7 @@ async def allowances(tx: Transaction, every: Sequence[ScheduleFacts], limiter: L
 
 
 async def keep_allowances(tx: Transaction, allowed: Allowances) -> None:
-    """Write down what a verdict left of the limits, and what waits for them."""
+    """Write what a verdict left of the limits, and the runs that wait for them."""
     waits = {(namespace, one.run_key): one for namespace, one in allowed.waits}
     for run in await tx.lock(RUNS.among(sorted([*waits, *allowed.frees]))):
         wait = waits.get((run["namespace"], run["run_key"]))
@@ -158,8 +158,8 @@ async def keep_allowances(tx: Transaction, allowed: Allowances) -> None:
 async def limit_facts(
     tx: Transaction, limits: Mapping[tuple[Namespace, JobName], Row], slots: Iterable[Slot]
 ) -> Mapping[tuple[Namespace, JobName], LimitFacts]:
-    """What there is to know of jobs whose limits are locked, and of these slots of theirs. What runs counts
-    only where there is a limit to how many may."""
+    """The facts of jobs whose limits are locked, and of these slots of theirs. Running runs are counted only
+    where the number of them is limited."""
     counted = {owner for owner, row in limits.items() if row["concurrency"] is not None}
     asked = sorted({one for one in slots if one[:2] in counted})
     running: dict[tuple[str, str], dict[str, int]] = {}
@@ -188,11 +188,11 @@ async def pay(
 
 
 def held_by(run: Row, wait: Waiting) -> dict[str, Any]:
-    """What a run that has to wait for its job's limits becomes."""
+    """The new columns of a run that has to wait for its job's limits."""
     held = run["held"] & ~IN_TURN.value | wait.hold.value
     return {"held": held, "slot": wait.slot, "reason": wait.reason}
 
 
 def lets_go(limit: Row, now: StoreTime) -> bool:
-    """Whether the rate lets one go now."""
+    """Whether the rate lets a run go now."""
     return limit["next_at"] is None or bool(limit["next_at"] <= now)

@@ -1,8 +1,8 @@
-"""Going through the lines of limited jobs, the same way in every store.
+"""Going through the limit queues of jobs, the same way in every store.
 
-A line is gone through lane by lane, in the order of the worker's lane limits, and as far as they say: what is
-taken for one queue is not taken from the share of another. What stands behind a head in its own queue, in a
-lane that has no lane limit, comes after all that have one.
+A limit queue is gone through lane by lane, in the order of the worker's lane limits, and as far as they say:
+what is taken for one queue is not taken from the share of another. Runs behind a head in their own queue, in
+a lane without a lane limit, come after all lanes that have one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KnownLimits: TypeAlias = Mapping[JobName, LimitFacts]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A run that stands in the line of its job; `reason` is what it was told last."""
+    """A run in the limit queue of its job; `reason` is the last one that it was given."""
 
     job: JobName
     run_key: RunKey
@@ -39,13 +39,13 @@ class Standing:
 
 @dataclass(slots=True)
 class Passage:
-    """What going through the lines comes to. A tick whose turn it is becomes due, to be judged; it uses up
-    nothing until it starts."""
+    """The result of going through the limit queues. A tick whose turn it is becomes due, to be judged; it
+    uses up nothing until it starts."""
 
     begun: list[Candidate] = field(default_factory=list)
     due: list[RunKey] = field(default_factory=list)
     waits: list[Waiting] = field(default_factory=list)
-    """Those that have to be told; what waits for the rate as it did is not."""
+    """Runs whose reason changes; a run that waits for the rate as before is not among them."""
     full: set[tuple[JobName, str]] = field(default_factory=set)
     """The slots that have no place left for one of these."""
     paid: dict[JobName, LimitVerdict] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Passage:
 
 @dataclass(slots=True)
 class _Quota:
-    """How much may be taken of each lane, of each queue and in all."""
+    """How many runs may be taken of each lane, of each queue and in all."""
 
     room: int
     lanes: dict[tuple[Queue, int], int]
@@ -79,7 +79,8 @@ class _Quota:
 
 
 def looked_at(walk: Sequence[LaneLimit], limit: int, facts: Collection[LimitFacts]) -> int:
-    """How far a line is looked at: no further than may start, where all of one lane may that are wanted."""
+    """How many runs of a limit queue are read: no more than may start, where all wanted runs of one lane
+    may."""
     free = (one.limit.concurrency - one.running[""] for one in facts if one.limit.concurrency is not None)
     all_may = bool(facts) and len(walk) == 1 and min(free, default=limit) >= limit
     return limit if all_may else candidates_max(limit)
@@ -93,7 +94,7 @@ def go_through(
     now: StoreTime,
     limiter: Limiter,
 ) -> Passage:
-    """Ask the limiter about each lane of each line in turn, until no more runs may start."""
+    """Ask the limiter about each lane of each limit queue in turn, until no more runs may start."""
     passage, quota, seen = Passage(), _Quota.of(walk, room), dict(known)
     begun: dict[JobName, list[Candidate]] = {}
     for lane in _in_order(standing, walk):
@@ -118,7 +119,7 @@ def go_through(
 
 
 def _in_order(standing: Iterable[Standing], walk: Sequence[LaneLimit]) -> list[list[Standing]]:
-    """The runs of each lane of each line, the lanes by their place in the walk."""
+    """The runs of each lane of each limit queue, the lanes by their place in the walk."""
     places: dict[tuple[Queue, int], int] = {}
     for place, lane_limit in enumerate(walk):
         places.setdefault((lane_limit.queue, lane_limit.priority), place)

@@ -1,4 +1,4 @@
-"""What the ledger remembers of itself, each under a name."""
+"""Values that the ledger keeps about itself, each under a name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def write_meta(tx: Transaction, name: str, value: str, known: Sequence[Row
 
 
 async def forgotten_before(tx: Transaction) -> datetime | None:
-    """Before when retention may have removed ticks."""
+    """The time before which retention may have removed ticks."""
     return await read_time(tx, "forgotten_before")
 
 

@@ -1,4 +1,4 @@
-"""Who is alive."""
+"""The list of nodes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class NodeRules(Part):
 
 
 async def _strike_off(tx: Transaction, nodes: Sequence[Row]) -> None:
-    """Delete them; whose they were is remembered, the last at the end."""
+    """Delete them; their namespaces are kept, the last at the end."""
     if not nodes:
         return
     await tx.delete(NODES, nodes)

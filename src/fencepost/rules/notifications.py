@@ -60,7 +60,7 @@ to_alarm = reader(Alarm)
 
 @dataclass(slots=True)
 class News:
-    """What of one event is not told yet: the items, and the rows that are marked when they are."""
+    """What is not told yet of one event: the items, and the rows that are marked when they are told."""
 
     items: list[Item]
     runs: list[Row] = field(default_factory=list)
@@ -177,7 +177,7 @@ def _logged(target: Target) -> Told:
 
 
 def _readable(row: Row) -> list[Target]:
-    """The target of a row; none where a newer release wrote what this one cannot read."""
+    """The target of a row; none where a newer release wrote one that this release cannot read."""
     try:
         return [target_from_text(row["name"], row["definition"])]
     except InvalidSpec:
@@ -192,7 +192,7 @@ async def _marks(
     tx: Transaction, namespace: Namespace, asked: frozenset[Event], now: StoreTime
 ) -> Mapping[str, Row]:
     """Since when each event is asked for, and since when some of it waits to be told. Missed ticks that were
-    counted before are not told; what no target asks for any more is forgotten."""
+    counted before are not told; events that no target asks for any more are forgotten."""
     new = [{"namespace": namespace, "event": str(event), "since": now} for event in sorted(asked)]
     written = await tx.put_if_absent(NOTIFY_EVENTS, new)
     if any(row["event"] == Event.MISSED for row in written):
@@ -242,8 +242,8 @@ Verb: TypeAlias = Callable[..., Coroutine[Any, Any, list[Row]]]
 
 
 class _Look(NamedTuple):
-    """What is looked for: what of an event is not told. What deliveries do is among the rows, so that it is
-    marked, and not among the items."""
+    """A search for what is not told of an event. Deliveries are among the rows, so that they are marked, and
+    not among the items."""
 
     namespace: Namespace
     event: Event
@@ -293,7 +293,7 @@ def _of_range(missed: Row, job: str | None) -> Item:
 async def _tell(
     tx: Transaction, look: _Look, targets: Sequence[Target], news: News, public_url: str, now: StoreTime
 ) -> list[str]:
-    """Enqueue a delivery to each target that wants something of it; to which."""
+    """Enqueue a delivery to each target that wants some of it; returns the names of those targets."""
     named = {one.job for one in targets} | {one.job for one in news.items if one.job is not None}
     named |= {name for one in targets for name in (*one.jobs, *one.schedules)}
     jobs = await tx.find(JOBS.among((look.namespace, job) for job in sorted(named)))
@@ -316,7 +316,7 @@ def _names_before(job: Row) -> Sequence[str]:
 
 
 async def _mark(tx: Transaction, news: News) -> None:
-    """Nothing of it is told again."""
+    """Mark the rows, so that nothing of it is told again."""
     await tx.change(RUNS, [(run, {"told": True}) for run in news.runs])
     await tx.change(MISSED_RANGES, [(one, {"untold": 0}) for one in news.ranges])
     await tx.change(ALARMS, [(row, {"told": True}) for row in news.alarms if row["ended_at"] is None])

@@ -1,4 +1,4 @@
-"""What people do to runs."""
+"""What operators do to runs."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ LOCKED = (
     "until that ends; ask again"
 )
 TRIES, PAUSE_S = 50, 0.02
-"""How often a run that is locked is looked for, while the caller waits for the answer."""
+"""How often a locked run is tried, while the caller waits for the answer."""
 
 BY_FATE = {
     Fate.PLANNED: Action.RUN_RESTORE,
     Fate.HELD: Action.RUN_HOLD,
     Fate.SKIPPED: Action.RUN_SKIP,
 }
-"""What the audit log calls the writing of a tick by name."""
+"""The audit log's actions for the writing of a tick by name."""
 
 Order: TypeAlias = Callable[[Transaction, Freed, Row], Coroutine[Any, Any, Row | None]]
-"""What is done to a run that was asked for; None where that makes no difference."""
+"""What is done to a run that was asked for; None where that changes nothing."""
 
 
 class OrderRules(Part):
     """The operators' part of `ports.ledger`."""
 
     tries = TRIES
-    """How often a locked run is looked for; once in a transaction of the caller, where nothing may wait."""
+    """How often a locked run is tried; once in a transaction of the caller, where nothing may wait."""
 
     @writes
     async def enqueue(
@@ -152,8 +152,8 @@ class OrderRules(Part):
         author: Author | None,
         order: Order,
     ) -> Mapping[RunKey, Ordered]:
-        """Do one thing to runs; those that are there, as they are then. A run that is in a transaction of its
-        own cannot be had: it is tried again for a while, and no lock is kept meanwhile."""
+        """Do one thing to runs; returns those that are there, as they are then. A run in a transaction of its
+        own is locked: it is tried again for a while, and no lock is kept meanwhile."""
         found = dict(await self._order_once(namespace, run_keys, action, author, order))
         for _ in range(self.tries - 1):
             left = [key for key, one in found.items() if one.refused is not None]
@@ -173,8 +173,9 @@ class OrderRules(Part):
         author: Author | None,
         order: Order,
     ) -> Mapping[RunKey, Ordered]:
-        """Do it to those that can be had at once, and say which cannot. Their schedules first, so that no
-        judge is at them; one may be in an edit whose transaction its caller keeps open."""
+        """Do it to the runs that are free at once, and name those that are not. Their schedules are locked
+        first, so that no judge works on them; one may be in an edit whose transaction its caller keeps
+        open."""
         there = await tx.find(RUNS.among((namespace, run_key) for run_key in run_keys))
         mine = {row["schedule_id"] for row in await tx.take(SCHEDULES.among(owners_of(there)))}
         free = [run for run in there if run["schedule_id"] is None or run["schedule_id"] in mine]
@@ -204,7 +205,7 @@ class OrderRules(Part):
         there = await tx.find(RUNS.among((namespace, run_key) for run_key in run_keys))
         schedules = await tx.lock(SCHEDULES.among(owners_of(there)))
         frozen = {row["schedule_id"] for row in schedules if row["frozen"]}
-        # One that has not ended may be in a transaction of its own, and is not waited for.
+        # A run that has not ended may be in a transaction of its own, and is not waited for.
         ended = [RUNS.key_of(run) for run in there if run["finished_at"] is not None]
         runs = by_key(await tx.lock(RUNS.among(ended)))
         sent = [key for key in dict.fromkeys(run_keys) if key in runs and _runs_again(runs[key], only)]
@@ -259,7 +260,7 @@ class OrderRules(Part):
 async def write_runs(
     tx: Transaction, namespace: Namespace, runs: Sequence[NewRun], author: Author | None
 ) -> set[RunKey]:
-    """Write those whose keys are not there; which they were."""
+    """Write the runs whose keys are not there; returns the keys that were written."""
     now, first = await tx.now(), dict[RunKey, NewRun]()
     for run in runs:
         first.setdefault(run.run_key, run)
@@ -284,7 +285,7 @@ def marks(keys: Sequence[RunKey | None], new: set[RunKey]) -> list[bool]:
 
 
 def _single(found: Mapping[RunKey, Ordered]) -> RunRecord | None:
-    """The one run that an order was about, where it is there; a refusal where it cannot be had."""
+    """The one run that an operator's command was about; a refusal where it is locked."""
     for run, refused in found.values():
         if refused is not None:
             raise UsageError(refused)
@@ -325,7 +326,7 @@ def _runs_again(run: Row, only: frozenset[RunState]) -> bool:
 
 
 def _sealed(tick: Row, fate: Fate, author: Author | None, now: StoreTime) -> Row:
-    """A tick that is written by name, with what becomes of it."""
+    """A tick that is written by name, with its fate."""
     match fate:
         case Fate.PLANNED:
             return tick
@@ -339,7 +340,7 @@ def _sealed(tick: Row, fate: Fate, author: Author | None, now: StoreTime) -> Row
 
 
 async def _free(tx: Transaction, version: Row, ticks: Sequence[Tick]) -> list[Tick]:
-    """The ticks of which the ledger does not say yet what becomes of them, and does not keep the key."""
+    """The ticks that the ledger does not account for yet, and whose key it does not keep."""
     owner = version["namespace"], version["schedule_id"]
     keys = {tick.fire_time: tick_key(owner[1], tick.fire_time, version["version"]) for tick in ticks}
     there = await taken(tx, ((*owner, one) for one in keys))

@@ -1,4 +1,4 @@
-"""What every part of the rules is made of."""
+"""The base of every part of the rules."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PAGE, PAGE_MAX = 100, 1_000
 
 
 class Part:
-    """Some verbs of a store, over its rows."""
+    """Some operations of a store, over its rows."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
 
 def reads(rule: Rule[S, P, T]) -> Verb[S, P, T]:
-    """A verb that writes nothing."""
+    """An operation that writes nothing."""
 
     async def verb(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._rows.read(lambda tx: rule(self, tx, *args, **kwargs))
@@ -37,7 +37,7 @@ def reads(rule: Rule[S, P, T]) -> Verb[S, P, T]:
 
 
 def writes(rule: Change[S, P, T]) -> Verb[S, P, T]:
-    """A verb that is one transaction."""
+    """An operation that is one transaction."""
 
     async def verb(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._rows.write(lambda tx: rule(self, Checked(tx), *args, **kwargs))
@@ -53,8 +53,8 @@ async def search(
     *,
     reverse: bool = False,
 ) -> list[Row]:
-    """The first rows of a range that are wanted, looked for page by page, in a small page first where few
-    are."""
+    """The first rows of a range that are wanted, page by page; the first page is small where few are
+    wanted."""
     found: list[Row] = []
     async for page in pages(tx, wanted, PAGE if limit is None else limit, reverse=reverse):
         found += filter(keep, page)
@@ -81,8 +81,8 @@ async def pages(
 async def groups(
     tx: Transaction, wanted: Range, columns: int, limit: int | None = None
 ) -> list[tuple[Any, ...]]:
-    """The different values of the first columns after the equal ones, in order. From each to the next it
-    leaps, with few rows at a time where those are of the same values."""
+    """The different values of the first columns after the equal ones, in order. It skips from each value to
+    the next, with few rows at a time where many have the same values."""
     names, size = wanted.index.columns[len(wanted.equal) :][:columns], 1
     found: dict[tuple[Any, ...], None] = {}
     last: tuple[Any, ...] = ()

@@ -110,7 +110,7 @@ class PlanRules(Part):
 
 
 async def taken(tx: Transaction, fire_times: Iterable[FireTime]) -> set[FireTime]:
-    """Those fire times of schedules that have a run that was not withdrawn."""
+    """The fire times of schedules that have a run that was not withdrawn."""
     runs = await tx.find(RUNS_BY_SCHEDULE.each(fire_times))
     return {_fire_time(run) for run in runs if run["state"] != WITHDRAWN}
 
@@ -120,8 +120,8 @@ def _fire_time(run: Row) -> FireTime:
 
 
 async def _take_cursors(tx: Transaction, cursors: Sequence[Cursor]) -> Mapping[Any, Row]:
-    """Those that can be had: an edit may be in a transaction that its caller keeps open for long, and the
-    others must not wait for that."""
+    """The cursors that are free: an edit may be in a transaction that its caller keeps open for long, and the
+    other cursors must not wait for that."""
     rows = await tx.take(CURSORS.among(sorted(map(_place, cursors))))
     return {CURSORS.key_of(row): row for row in rows}
 
@@ -131,7 +131,7 @@ def _place(cursor: Cursor) -> tuple[Namespace, ScheduleId, int]:
 
 
 def _fits(known: Row, cursor: Cursor) -> bool:
-    """Whether nothing has moved a cursor since it was read."""
+    """Whether a cursor is where it was when it was read."""
     return (
         known["shard"] == cursor.shard
         and known["next_fire_at"] is not None
@@ -228,12 +228,13 @@ async def _with_specs(tx: Transaction, cursors: Sequence[Row]) -> list[Row]:
 
 
 async def lock_cursors(tx: Transaction, namespace: str, schedule_id: str) -> list[Row]:
-    """Before ticks are written beside the planner: what it has in flight is then written, or comes later."""
+    """Before ticks are written beside the planner: a plan in flight is then written before, or comes
+    later."""
     return await tx.lock(CURSORS.all(namespace, schedule_id))
 
 
 async def touch(tx: Transaction, cursors: Sequence[Row]) -> None:
-    """Ticks were written beside the planner: plans of its that were made before are to be dropped."""
+    """Ticks were written beside the planner: plans that it made before are to be dropped."""
     open_ = [cursor for cursor in cursors if cursor["next_fire_at"] is not None]
     await tx.change(CURSORS, [(cursor, {"touched": cursor["touched"] + 1}) for cursor in open_])
 

@@ -33,7 +33,7 @@ from fencepost.rules.runs import shown
 from fencepost.rules.successors import read_chain
 
 TAKEN_AWAY_READ_MAX = 100
-"""Of so many attempts that were taken away one is looked for whose run has not been replayed since."""
+"""How many attempts that were taken away are searched for one whose run has not been replayed since."""
 
 
 class ReadingRules(Part):

@@ -1,4 +1,4 @@
-"""What workers and reapers say of runs: heartbeats, ends, rescues, and what retention lets go."""
+"""Reports of workers and reapers about runs: heartbeats, ends, rescues; and what retention removes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ReportRules(Part):
 
     @writes
     async def pulse(self, tx: Transaction, tickets: Sequence[Ticket], alive_for_s: float) -> Sequence[Pulse]:
-        """A run whose row is locked is passed by: it is in a transaction of its own, and cannot be taken
+        """A run whose row is locked is left out: it is in a transaction of its own, and cannot be taken
         away."""
         runs = {RUNS.key_of(run): run for run in await tx.find(keys_of(tickets))}
         owned = [one for one in tickets if is_owned_in(runs, one)]
@@ -123,7 +123,7 @@ class ReportRules(Part):
 
     @reads
     async def _look(self, tx: Transaction, limit: int, now: StoreTime) -> Sweep:
-        """As of the sweep: what expires after it, as during an absence, is for the next one to judge."""
+        """As of the sweep: runs that expire after it, as during an absence, are left to the next one."""
         by_hand = RUNS_EXPIRING().through(now)
         looked = [RUNS_DUE_TICKS(), RUNS_RUNNING(), RUNS_UNFINISHED(), RUNS_HELD(), by_hand]
         ticks, *others = await tx.count(looked, limit=1)
@@ -196,7 +196,7 @@ class ReportRules(Part):
 
 
 async def finish(tx: Transaction, freed: Freed, outcomes: Sequence[Outcome]) -> list[Receipt]:
-    """End attempts; nothing is woken yet, and what follows is not enqueued."""
+    """End attempts; nothing is woken yet, and successors are not enqueued."""
     check_outcomes(outcomes)
     runs = {RUNS.key_of(run): run for run in await tx.lock(keys_of([one.ticket for one in outcomes]))}
     receipts = []
@@ -233,7 +233,7 @@ async def _finish(tx: Transaction, freed: Freed, run: Row, outcome: Outcome) -> 
 
 
 async def _give_back(tx: Transaction, freed: Freed, run: Row, reason: str | None) -> Row:
-    """Let a run wait where it did: the attempt does not count. A tick has been judged, and keeps when."""
+    """Let a run wait as before: the attempt does not count. A tick keeps the time of its verdict."""
     is_first = run["attempt"] - run["attempts_before_replay"] == 1
     first_started_at = None if is_first and run["schedule_id"] is None else run["first_started_at"]
     waits = {
@@ -248,7 +248,7 @@ async def _give_back(tx: Transaction, freed: Freed, run: Row, reason: str | None
 
 
 async def _rescue(tx: Transaction, freed: Freed, run: Row, rescue: Rescue) -> Row:
-    """What becomes of a run that was taken from an attempt that showed no life."""
+    """The new state of a run that was taken from an attempt without a sign of life."""
     if rescue.state is not RunState.READY:
         return await end(tx, freed, run, rescue.state, rescue.reason, rescue.reason)
     if run["cancel_requested"]:
@@ -283,8 +283,8 @@ async def _give_grace(tx: Transaction, terms: SweepTerms, last: StoreTime, now: 
 
 
 async def _may_be_planned(tx: Transaction, run: Row) -> bool:
-    """Whether a cursor may still come by this tick, and its row is what would stop it; after a pause the next
-    one can begin where the pause did."""
+    """Whether a cursor may still reach this tick, so that only its row prevents a second one. After a pause
+    the next cursor can begin where the pause did."""
     by_hand = run["origin"] == Origin.MANUAL and run["epoch"] == 0
     if run["schedule_id"] is None or run["state"] == RunState.WITHDRAWN or by_hand:
         return False

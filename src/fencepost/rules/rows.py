@@ -123,7 +123,7 @@ def to_payload(row: Row) -> JsonObject:
 
 
 def _shown_payload(row: Row) -> JsonObject:
-    """The same for a run that is only looked at: a list has many runs of few versions."""
+    """The same for a run that is only shown: a list has many runs of few versions."""
     if row["payload"] is not None or row["spec"] is None:
         return to_payload(row)
     return dict(_known_payload(row["spec"]))
@@ -160,7 +160,7 @@ to_missed_range = reader(
 
 
 def to_ticket(row: Row) -> Ticket:
-    """What an attempt must show."""
+    """The ticket of an attempt."""
     return Ticket(row["namespace"], row["run_key"], row["attempt"], row["fence"])
 
 

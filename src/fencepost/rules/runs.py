@@ -1,4 +1,4 @@
-"""What several rules do to runs alike."""
+"""Changes of runs that several rules have in common."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fencepost.rules.rows import to_run_record, to_ticket
 from fencepost.rules.successors import follow
 
 Slot: TypeAlias = tuple[str, str, str]
-"""Namespace, job, and what runs of the job count for."""
+"""Namespace, job, and the slot that runs of the job count for."""
 WAITING = frozenset({RunState.PLANNED.value, RunState.READY.value})
 RUNNING = RunState.RUNNING.value
 
@@ -45,8 +45,8 @@ def is_tick(run: Row) -> bool:
 
 @dataclass(slots=True)
 class Freed:
-    """What runs that ended leave behind: what follows them, slots that are free, schedules whose next tick
-    may have its turn, and whether one of them was waited for."""
+    """What runs that ended leave behind: their successors, slots that are free, schedules whose next tick
+    may have its turn, and whether a caller waited for one of them."""
 
     ended: list[Row] = field(default_factory=list)
     slots: dict[Slot, None] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Freed:
     awaited: bool = False
 
     def note(self, before: Row, after: Row) -> None:
-        """Take in how a run was changed."""
+        """Take in a change of a run."""
         if before["state"] == RUNNING != after["state"] and before["slot"] is not None:
             self.slots[before["namespace"], before["job"], before["slot"]] = None
         if after["finished_at"] is not None and before["finished_at"] is None:
@@ -64,7 +64,7 @@ class Freed:
         self.awaited = self.awaited or (after["awaited"] and after["finished_at"] is not None)
 
     async def wake_next(self, tx: Transaction) -> None:
-        """Let those go whose turn it is now, and what follows; at the end of a rule, after all that it
+        """Wake the runs whose turn it is now, and enqueue successors; at the end of a rule, after all that it
         parks."""
         self.tell(tx)
         await self.follow(tx)
@@ -73,26 +73,27 @@ class Freed:
             tx.hint(Topic.RUNS)
 
     async def follow(self, tx: Transaction) -> None:
-        """Enqueue the successors of what ended."""
+        """Enqueue the successors of the runs that ended."""
         ended, self.ended = self.ended, []
         await follow(tx, ended)
 
     def tell(self, tx: Transaction) -> None:
-        """Wake those who wait for the end of a run."""
+        """Wake callers that wait for the end of a run."""
         if self.awaited:
             tx.hint(Topic.ENDED)
 
 
 async def unpark_first(tx: Transaction, schedules: Iterable[tuple[str, str]]) -> int:
-    """Of the ticks of each schedule that wait for their turn alone, the first becomes due. One that is locked
-    is being judged, or unparked, already."""
+    """Of the ticks of each schedule that only wait for their turn, the first becomes due. A locked one is
+    being judged, or unparked, already."""
     parked = await tx.take(RUNS_PARKED.each(schedules), limit=1)
     await tx.change(RUNS, [(run, {"held": 0}) for run in parked])
     return len(parked)
 
 
 async def fill_slots(tx: Transaction, slots: Iterable[Slot]) -> int:
-    """As many of those that wait for these slots as there is place for get into line again; how many."""
+    """As many runs that wait for these slots as have a place get into the limit queue again; returns how
+    many."""
     asked = sorted(slots)
     known = await tx.find(LIMITS.among((namespace, job) for namespace, job, _ in asked)) if asked else []
     most = {LIMITS.key_of(row): row["concurrency"] for row in known if row["concurrency"] is not None}
@@ -126,13 +127,13 @@ async def end(
     error: str | None = None,
     **more: Any,
 ) -> Row:
-    """Account for a run for good; nothing holds it any more."""
+    """End a run for good; nothing holds it any more."""
     ended = {"state": state.value, "reason": reason, "error": error, "finished_at": await tx.now()}
     return await change(tx, freed, run, **ended, held=0, alive_until=None, **more)
 
 
 async def call_off(tx: Transaction, freed: Freed, run: Row, reason: str) -> Row | None:
-    """End a waiting run as cancelled, ask a running one to stop; None where neither makes a difference."""
+    """End a waiting run as cancelled, ask a running one to stop; None where neither changes anything."""
     if run["state"] in WAITING:
         (fence,) = await tx.fences(1) if run["fence"] else (0,)
         return await end(tx, freed, run, RunState.CANCELLED, reason, fence=fence)
@@ -150,7 +151,7 @@ async def terminate(tx: Transaction, freed: Freed, run: Row, reason: str) -> Non
 
 
 class Ended(NamedTuple):
-    """How the attempt ended that a run is in."""
+    """How the present attempt of a run ended."""
 
     run: Row
     outcome: str
@@ -160,7 +161,7 @@ class Ended(NamedTuple):
 
 
 async def keep_attempts(tx: Transaction, ended: Sequence[Ended]) -> None:
-    """Remember the attempts that runs are in by themselves."""
+    """Keep the attempts of these runs by themselves."""
     same, now = ("namespace", "run_key", "attempt", "fence", "worker", "started_at"), await tx.now()
     attempts = [
         {

@@ -37,7 +37,7 @@ from fencepost.rules.rows import to_schedule, to_schedule_version
 from fencepost.rules.versions import ACTIVE, PAUSED, REMOVED, close, create, edit, owner_of
 
 FEW = 1_000
-"""So many schedules are counted each time that others are added."""
+"""With more schedules than this they are not counted each time that others are added."""
 
 
 class ScheduleRules(Part):
@@ -86,7 +86,7 @@ class ScheduleRules(Part):
         after = await _put_code(tx, codes, {**known, **edited, **fresh})
         if edited or fresh:
             tx.hint(Topic.SCHEDULES)
-        # Each says by now what was asked of it, so that its text need not be read.
+        # The rows have the specs that were asked for, so their text need not be read.
         asked = {key: desired[key].spec for key in after}
         shown = await _log(tx, author, Action.SCHEDULE_PUT, known, after, asked)
         before = {key: _visible_version(row) for key, row in known.items()}
@@ -228,7 +228,7 @@ class ScheduleRules(Part):
 
 
 async def _share_turns(tx: Transaction, namespace: Namespace) -> None:
-    """Before a version is written: what freezes say of its labels, and its shard, stay until it is."""
+    """Before a version is written: the freezes of its labels, and its shard, must not change until it is."""
     await share_turn(tx, namespace)
     await tx.take_turn(SHARDS_TURN, shared=True)
 
@@ -236,8 +236,8 @@ async def _share_turns(tx: Transaction, namespace: Namespace) -> None:
 async def _absent(
     tx: Transaction, namespace: Namespace, desired: Mapping[Key, DesiredSchedule], admit: Admit | None
 ) -> list[Key]:
-    """Which of these are to be created. Where they would be more than are there, ask whether they may, while
-    no other is made, also by who does not ask."""
+    """The schedules of these that are to be created. Where there would be more schedules, ask `admit`, while
+    no other transaction creates one, also one that does not ask."""
     await tx.take_turn(f"schedules {namespace}", shared=admit is None)
     known = {owner_of(row): row for row in await tx.find(SCHEDULES.among(desired))}
     more = sum(key not in known or not _is_there(known[key]) for key in desired)
@@ -247,8 +247,8 @@ async def _absent(
 
 
 async def _ask(tx: Transaction, namespace: Namespace, admit: Admit | None, more: int) -> None:
-    """Ask whether there may be more. Many are not counted each time: how many there are at most is
-    remembered, and grows with each that is added. They are counted where that would be too many."""
+    """Ask whether there may be more. Many schedules are not counted each time: an upper bound is kept, which
+    grows with each one added. They are counted where the bound would be too many."""
     mark = META.at(f"schedules of {namespace}")
     if admit is None:
         await tx.delete(META, await tx.lock(mark))
@@ -283,7 +283,7 @@ async def _lock(tx: Transaction, namespace: Namespace, schedule_id: ScheduleId) 
 async def _put_code(
     tx: Transaction, codes: Mapping[Key, Mapping[str, Any]], rows: dict[Key, Row]
 ) -> dict[Key, Row]:
-    """Record what code applied, where that is something else than before."""
+    """Record the spec that code applied, where it has changed."""
     changes = [
         (row, codes[key])
         for key, row in rows.items()
@@ -294,7 +294,7 @@ async def _put_code(
 
 def _of_code(one: DesiredSchedule, code_digest: str | None) -> Mapping[str, Any]:
     """The columns that say what code applied, without calendars, whose days come from the store; none where
-    it was not code."""
+    the author is not code."""
     assert code_digest is not None or one.code_spec is None, "code that gives its spec also gives its digest"
     if code_digest is None:
         return {}
@@ -345,7 +345,7 @@ async def _log(
     after: Mapping[Key, Row],
     specs: Mapping[Key, ScheduleSpec] | None = None,
 ) -> dict[Key, Schedule]:
-    """Leave an entry for each of these schedules that is not as it was; all of them as they are."""
+    """Leave an entry for each of these schedules that has changed; returns all of them as they are."""
     shown = dict(zip(after, await _all_shown(tx, list(after.values()), specs), strict=True))
     changed = [key for key, row in after.items() if key not in before or _changed(before[key], row)]
     said = [Change(key[1], _logged(before.get(key)), _logged(after[key])) for key in changed]

@@ -1,4 +1,4 @@
-"""A whole store of rows: every part of it by the rules."""
+"""A whole store of rows: all its parts by the rules."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class LedgerRules(ClaimRules, ReportRules, OrderRules, ReadingRules, ViewRules):
 
 
 class RuleStore:
-    """All parts that are made of rows; what a store adds are its leases with their watch, its signals, and
-    its transactions for others."""
+    """All parts that are made of rows; a store adds its leases with their watch, its signals, and its
+    transactions for jobs and callers."""
 
     def __init__(self, rows: Rows, unique: Callable[[], str] = unique_name) -> None:
         self.rows = rows
@@ -57,7 +57,7 @@ class RuleStore:
         self.run_logs = RunLogRules(rows)
 
     async def examine(self) -> Sequence[Caveat]:
-        """What a check-up finds; nothing, unless a store can look."""
+        """The caveats that a check-up finds; none, unless a store can look."""
         return ()
 
     async def now(self) -> StoreTime:

@@ -1,9 +1,9 @@
-"""What follows the end of a run: its successors are enqueued in the transaction that ends it.
+"""Successors: the runs that follow a run are enqueued in the transaction that ends it.
 
-Who asks has the rows of the runs that ended. A job without successors costs one look, which stores spare
-themselves where they can. A link is kept of each predecessor: from it a join knows who has ended, and a run
-what it follows. Links of one join are written in turn, so that of two predecessors that end at once the
-second sees the first.
+The caller has the rows of the runs that ended. A job without successors costs one query, which stores avoid
+where they can. A link is kept of each predecessor: from it a join knows which have ended, and a run what it
+follows. Links of one join are written in turn, so that of two predecessors that end at once the second sees
+the first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fencepost.ports.signals import Topic
 from fencepost.rules.rows import job_if_readable
 
 TURNS = 64
-"""How many turns the joins share: their names stay few, and two joins are seldom of one."""
+"""The joins share this number of turns: their names stay few, and two joins are seldom in the same turn."""
 
 
 class _Link(NamedTuple):
@@ -42,7 +42,7 @@ class _Link(NamedTuple):
 
     @property
     def predecessor(self) -> JobName:
-        """The name that the successor's job knows the run's job by; of one that was renamed it is first."""
+        """The name by which the successor's job knows the run's job; a renamed job has its first name."""
         job = JobName(self.run["job"])
         return job if job in self.predecessors else self.predecessors[0]
 
@@ -51,7 +51,7 @@ class _Link(NamedTuple):
 
 
 async def follow(tx: Transaction, ended: Sequence[Row]) -> None:
-    """Enqueue what follows these runs, each once for ever."""
+    """Enqueue the successors of these runs, each once for ever."""
     runs = [run for run in ended if counts(RunState(run["state"]))]
     jobs = sorted({(run["namespace"], run["job"]) for run in runs})
     found = await tx.find(SUCCESSORS.each(jobs)) if jobs else []
@@ -80,7 +80,7 @@ async def put_successors(
     before: Mapping[JobName, JobSpec],
     now: Mapping[JobName, JobSpec],
 ) -> None:
-    """Let the successors be those of these specs, as far as they differ from before."""
+    """Set the successors to those of these specs, where they differ from before."""
     there, wanted = _rows(namespace, before), _rows(namespace, now)
     gone = sorted(key for key, row in there.items() if wanted.get(key) != row)
     await tx.delete(SUCCESSORS, await tx.lock(SUCCESSORS.among(gone)) if gone else [])
@@ -119,8 +119,8 @@ def _predecessor(link: Row, last: Row | None) -> Predecessor:
 
 
 def _links(run: Row, successors: Iterable[Row], specs: Mapping[Key, Row]) -> list[_Link]:
-    """Of a join each end is noted; of a chain only one that is followed. Of the names of one job the first
-    that it ever had comes last."""
+    """Of a join each end is noted; of a chain only one that is followed. Of the names of one job its first
+    name comes last."""
     root = root_of(run["run_key"], is_tick=run["schedule_id"] is not None)
     links = []
     for successor in successors:
@@ -140,12 +140,12 @@ def _key_name(successor: Row, specs: Mapping[Key, Row]) -> JobName:
 
 
 def _by_key(links: Iterable[_Link]) -> dict[Key, _Link]:
-    """One of each key, the last: while old and new code are there a job may be known by two names."""
+    """One link of each key, the last: while old and new code run a job may have two names."""
     return {(one.run["namespace"], one.key): one for one in links}
 
 
 async def _keep(tx: Transaction, links: Collection[_Link]) -> None:
-    """A run that was replayed ends again: what counts is how it ended last."""
+    """A run that was replayed ends again: its last end counts."""
     rows = [
         {
             "namespace": one.run["namespace"],
@@ -165,7 +165,7 @@ async def _keep(tx: Transaction, links: Collection[_Link]) -> None:
 
 
 async def _complete(tx: Transaction, links: Collection[_Link]) -> list[_Link]:
-    """Those whose join has all that it waits for."""
+    """The links whose join is complete."""
     joins = _by_key(one for one in links if one.is_join)
     ends: dict[Key, dict[JobName, set[RunState]]] = {key: {} for key in joins}
     for link in await tx.find(RUN_LINKS_BY_SUCCESSOR.each(sorted(joins))) if joins else []:
@@ -175,7 +175,7 @@ async def _complete(tx: Transaction, links: Collection[_Link]) -> list[_Link]:
 
 
 def _new_run(link: _Link, job: Row) -> Row:
-    """It has the fire time of what it follows, and comes behind live work where that did."""
+    """The run has the fire time of the run that it follows, and comes behind live work where that did."""
     behind = link.run["priority"] == PRIORITY_BEHIND
     return {
         "namespace": link.run["namespace"],
@@ -198,8 +198,8 @@ def _job_of(link: _Link) -> Key:
 
 
 def _rows(namespace: Namespace, specs: Mapping[JobName, JobSpec]) -> dict[Key, Row]:
-    """Who follows whom. A predecessor that was renamed is followed under its old names too: runs of those may
-    not have ended yet."""
+    """Which job follows which. A predecessor that was renamed is followed under its old names too: runs of
+    those may not have ended yet."""
     rows: dict[Key, Row] = {}
     for name, spec in sorted(specs.items()):
         for one in spec.after:

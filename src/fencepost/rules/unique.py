@@ -1,9 +1,9 @@
-"""Names by which runs are unique: one row each, which callers that want the same name meet at.
+"""Names by which runs are unique: one row each, on which callers that want the same name meet.
 
-Who wants a name writes its row, or waits for whoever is about to and locks it. Under that lock the run that
-took the name last is looked at: whether it keeps it is asked here and nowhere else, so nothing is written
-when it begins or ends. A run that is found to be queued is locked as well. It cannot begin before the caller
-commits, and so it sees what the caller wrote.
+A caller that wants a name writes its row, or waits for another that is about to, and locks it. Under that
+lock it looks at the run that took the name last. Whether that run keeps the name is decided only here, so
+nothing is written when the run begins or ends. A run that is still queued is locked as well. It cannot begin
+before the caller commits, and so it sees what the caller wrote.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fencepost.rules.expiry import has_expired
 from fencepost.rules.runs import WAITING
 
 TRIES = 5
-"""How often a name is asked for whose row retention removes meanwhile."""
+"""How often a name is tried whose row retention removes meanwhile."""
 
 
 async def take_names(
@@ -55,7 +55,7 @@ async def take_names(
 
 
 async def _locked(tx: Transaction, wanted: Mapping[Key, Row]) -> tuple[dict[Key, Row], set[Key]]:
-    """The rows of these names, and which of them were not there; all callers go by the order of the names."""
+    """The rows of these names, and the names that were new; all callers go by the order of the names."""
     rows, fresh = dict[Key, Row](), set[Key]()
     for _ in range(TRIES):
         missing = sorted(wanted.keys() - rows.keys())
@@ -71,16 +71,16 @@ async def _locked(tx: Transaction, wanted: Mapping[Key, Row]) -> tuple[dict[Key,
 
 
 async def _lock_queued(tx: Transaction, found: Sequence[Row | None]) -> dict[Key, Row]:
-    """Those that have not begun, under their locks, so that none begins before this is committed."""
+    """The runs that have not begun, under their locks, so that none begins before this is committed."""
     keys = sorted({RUNS.key_of(run) for run in found if run is not None and _is_queued(run)})
     if not keys:
         return {}
-    tx.hint(Topic.RUNS)  # Whoever claims passes by them meanwhile.
+    tx.hint(Topic.RUNS)  # Claimers pass by them meanwhile.
     return {RUNS.key_of(run): run for run in await tx.lock(RUNS.among(keys))}
 
 
 def _name_of(namespace: Namespace, run: NewRun) -> Key | None:
-    """Names are of a job, under the name that its keys have: so a job that was renamed keeps them."""
+    """Names belong to a job, under the name that its keys have: so a job that was renamed keeps them."""
     job = run.run_key.partition("#")[0]
     return None if run.unique is None else (namespace, job, run.unique.name_for(run.payload))
 
@@ -99,7 +99,7 @@ def _taken(run: NewRun, now: StoreTime) -> Row:
 
 
 def _keeps(row: Row, holder: Row | None, unique: Unique, now: StoreTime) -> bool:
-    """Whether the run that took the name last still has it, as the one that asks sees it."""
+    """Whether the run that took the name last still has it, by the terms of the run that asks."""
     if isinstance(unique.by, timedelta):
         return bool(now < row["taken_at"] + unique.by)
     if holder is None or has_expired(holder, now):

@@ -46,7 +46,7 @@ class Ruled(Generic[V]):
 
 @dataclass(slots=True)
 class Verdicts:
-    """What a pass over several schedules amounts to. Stops are carried out before starts."""
+    """The verdicts of a pass over several schedules. Stops are carried out before starts."""
 
     starts: list[Started] = field(default_factory=list)
     ends: list[Ruled[End]] = field(default_factory=list)
@@ -84,7 +84,7 @@ def rule(
     allowances: Allowances | None = None,
 ) -> Verdicts:
     """Ask the judge about each schedule with due ticks in turn, until no more runs may start. The allowances
-    are what the limits of their jobs leave; without any there are none to heed."""
+    are what the limits of their jobs leave; None: there are no limits to keep to."""
     verdicts = Verdicts()
     for facts in (one for one in every if one.due):
         left = room - len(verdicts.starts)
@@ -98,7 +98,7 @@ def rule(
 
 
 async def carry_out(tx: Transaction, verdicts: Verdicts) -> None:
-    """Everything but the starts, in an order in which each finds what it is about: stops first, closings
+    """Everything but the starts, in an order in which each finds its run as it expects: stops first, closings
     after admissions."""
     freed = Freed()
     await stop(tx, freed, verdicts)
@@ -127,11 +127,11 @@ async def carry_out(tx: Transaction, verdicts: Verdicts) -> None:
 
 
 async def stop(tx: Transaction, freed: Freed, verdicts: Verdicts) -> None:
-    """Make runs give way, those that can be had.
+    """Make runs give way, those that are free.
 
-    A run that is in a transaction of its own can be neither fenced off nor asked, and is not waited for.
-    The tick that would have started in its stead is parked: the two must not run side by side. One that only
-    asks it to stop is parked anyway. Both are judged again when the run ends, or the net calls them.
+    A run in a transaction of its own can be neither fenced off nor asked, and is not waited for. The tick
+    that would have started in its place is parked: the two must not run side by side. A tick that only asks
+    it to stop is parked anyway. Both are judged again when the run ends, or when `unpark` wakes them.
     """
     taken = await tx.take(RUNS.among(map(_target, verdicts.stops)))
     runs = {(run["namespace"], run["run_key"]): run for run in taken}

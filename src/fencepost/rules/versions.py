@@ -1,4 +1,4 @@
-"""Versions of schedules: how the next one begins, and the last one ends. Its caller has the schedules'
+"""Versions of schedules: how the next one begins, and the last one ends. The caller has the schedules'
 locks."""
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ owner_of = SCHEDULES.key_of
 async def create(
     tx: Transaction, specs: Mapping[Key, ScheduleSpec], tzdata: str, more: Mapping[Key, Mapping[str, Any]]
 ) -> dict[Key, Row]:
-    """Write the first versions, each with more columns; those that another wrote meanwhile are left out."""
+    """Write the first versions, each with more columns; those that another caller wrote meanwhile are left
+    out."""
     if not specs:
         return {}
     shards, now = await read_shards(tx), await tx.now()
@@ -93,8 +94,8 @@ async def edit(
 async def _put_versions(
     tx: Transaction, written: Sequence[tuple[Row, ScheduleSpec, StoreTime]], tzdata: str
 ) -> None:
-    """The versions that the schedules' rows name, each in force from a boundary on, their cursors, and what
-    they were written with. That of a paused schedule is closed at once."""
+    """Write the versions that the schedules' rows name, each in force from a boundary on, their cursors, and
+    the calendars of each. The version of a paused schedule is closed at once."""
     versions, cursors = [], []
     for row, spec, since in written:
         owner = {column: row[column] for column in ("namespace", "schedule_id", "version")}
@@ -116,8 +117,8 @@ async def close(
     back_s: float = 0.0,
     spared: Hold = Hold.NONE,
 ) -> dict[Key, StoreTime]:
-    """End the last version of each, and withdraw what was planned beyond its end: the boundary, from which
-    on the next version is in force. It is now, or earlier, but not before the last one's end."""
+    """End the last version of each, and withdraw what was planned beyond its end. Returns the boundary, from
+    which on the next version is in force: now, or earlier, but not before the last version's end."""
     last = {owner_of(row): row for row in await tx.lock(VERSIONS.among(map(VERSIONS.key_of, schedules)))}
     wanted = later(await tx.now(), -back_s)
     boundaries = {

@@ -1,4 +1,4 @@
-"""What boards, lists and live streams read: work that waits or runs, and what happened of late."""
+"""What boards, lists and live streams read: work that waits or runs, and what happened lately."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from fencepost.rules.rows import reader, to_missed_range
 from fencepost.rules.runs import as_seen
 
 to_run_news = reader(RunNews)
-"""What happened of late to a run, and `at`; `error` is cut already."""
+"""What happened lately to a run, and `at`; `error` is cut already."""
 to_standing = reader(Standing)
 _to_mark = reader(RunMark)
 MISSED_RANGES_MAX = 200
@@ -180,7 +180,7 @@ class ViewRules(Part):
     async def _missed_by_job(
         self, tx: Transaction, namespace: Namespace, since_s: float
     ) -> Mapping[JobName, int]:
-        """Ticks that are counted in ranges; of a range that began earlier a part, as if they were even."""
+        """Ticks that are counted in ranges; of a range that began earlier a share, as if they were even."""
         first = later(await tx.now(), -since_s)
         ranges = await tx.find(MISSED_RANGES_BY_TIME(namespace).since(first))
         keys = {(namespace, one["schedule_id"], one["version"]) for one in ranges}
@@ -244,7 +244,7 @@ class ViewRules(Part):
 
 
 def ticks_since(first: datetime, last: datetime, ticks: int, moment: datetime) -> int:
-    """How many of so many even ticks from the first to the last did not fire before a moment."""
+    """How many of `ticks` even ticks from the first to the last fired at or after a moment."""
     if first >= moment:
         return ticks
     return 1 + round((ticks - 1) * ((last - moment) / (last - first))) if last > moment else 1
@@ -310,8 +310,8 @@ def _mark(run: Row) -> RunMark:
 def traffic_of(
     runs: Iterable[AnyRow], first: datetime, last: StoreTime, bucket_s: int
 ) -> Sequence[TrafficBucket]:
-    """What fired from the one to the other; a run has `fire_time`, `state` as it is shown, `run_at`,
-    `due_at`, `first_started_at`, `started_at` and `finished_at`."""
+    """What fired from `first` to `last`; a run has `fire_time`, `state` as it is shown, `run_at`, `due_at`
+    and `first_started_at`."""
     found: dict[datetime, list[AnyRow]] = {}
     for run in runs:
         found.setdefault(bucket_start(run["fire_time"], bucket_s), []).append(run)

@@ -1,4 +1,4 @@
-"""Steps of the calendar: the same wall time every so many days, weeks, months or years."""
+"""Steps of the calendar: the same wall time every n days, weeks, months or years."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXT = re.compile(r"([0-9]{1,5}) (day|week|month|year|hour|minute|second)s?", r
 
 @dataclass(frozen=True, slots=True)
 class CalendarStep:
-    """So many days, weeks, months or years."""
+    """A number of days, weeks, months or years."""
 
     count: int
     unit: str

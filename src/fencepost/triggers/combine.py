@@ -274,7 +274,8 @@ class Intersection(Group):
 
 
 def _patiently(search: Search, moment: datetime, looks_max: int) -> Iterator[datetime]:
-    """One fire time after the other; so many looks for each, and a few times as many for them all."""
+    """One fire time after the other; `looks_max` looks for each, and `LIST_PATIENCE` times as many for
+    all."""
     left = looks_max * LIST_PATIENCE
     while left > 0:
         looks = Looks(looks_max)

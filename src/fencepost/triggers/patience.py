@@ -1,9 +1,9 @@
 """How long a search for a fire time goes on before it is given up.
 
-What never fires cannot always be told from what fires rarely, so a search is bounded twice. It takes so many
-looks and no more; and it looks through `HORIZON` of time, from its first look on. 29 February on a given
-weekday can be 40 years away, which is within. Where there is little to look at in so long a time, `LOOKS_MIN`
-are taken at any rate, however far they lead: they cost next to nothing.
+A trigger that never fires cannot always be told from one that fires rarely, so a search is bounded twice: by
+a number of looks, and by `HORIZON` of time from its first look on. 29 February on a given weekday can be 40
+years away, which is within. Where there is little to look at in that time, `LOOKS_MIN` looks are taken in any
+case, however far they lead: they cost next to nothing.
 
 A look at some kinds of trigger costs more than at others. Each has a price, in looks at a cron
 expression, and a search among dear ones takes fewer looks.
@@ -28,10 +28,10 @@ LOOKS_MIN = 100
 # Measured: cron 17 µs, a rule or a business day up to 60 µs, the sun 50 µs, and 600 µs near the poles.
 PRICE_PLAIN, PRICE_RULE, PRICE_SUN = 1, 3, 20
 
-# Who asks for people looks so many times longer than a planner, who can go on from where it was cut.
+# A search for people takes this many times the looks of a planner's, which can go on from where it was cut.
 PATIENCE = 11
 
-# And for a list of fire times so many times longer again, not for each of them.
+# A list of fire times takes this many times more as a whole, not for each of them.
 LIST_PATIENCE = 3
 
 

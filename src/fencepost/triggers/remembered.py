@@ -7,7 +7,7 @@ just before it moves its beginning back by a fire time or two, and one far beyon
 from long before, by a schedule that was left behind, is computed.
 
 A search that was cut has still looked through a part: `_through` moves on, so that the next question goes on
-from there. Whoever asked is told of the cut only if it lies beyond the instant that they asked from.
+from there. The caller is told of the cut only if it lies beyond the instant from which it asked.
 """
 
 from __future__ import annotations

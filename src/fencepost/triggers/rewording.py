@@ -71,8 +71,8 @@ def changed_trigger(old: JsonObject, words: Words, voice: Voice, *, counted: boo
 
 
 def limited_trigger(form: JsonObject, count: int | None, now: datetime, voice: Voice) -> JsonObject:
-    """The stable form of the trigger, firing so many times from its start on, or from now if that is later:
-    an edit grants as many runs as it says. None: as often as it would by itself."""
+    """The stable form of the trigger, firing `count` times from its start on, or from now if that is later:
+    an edit grants as many runs as it says. None: as often as the trigger itself does."""
     trigger = decode(form)
     trigger = trigger.of if isinstance(trigger, Limit) else trigger
     if count is None:

@@ -31,10 +31,10 @@ class Binding:
 
 
 class Series(ABC):
-    """A strictly rising series of UTC instants, the same for whoever asks.
+    """A strictly rising series of UTC instants, the same for every caller.
 
-    `jitter` is how much later than its fire time a run may start, by a hash of the tick. Between two fire
-    times are at least `spacing_min_s`.
+    `jitter` is how much later than its fire time a run may start, by a hash of the tick. There are at least
+    `spacing_min_s` between two fire times.
     """
 
     jitter: timedelta | None = None

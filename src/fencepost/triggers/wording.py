@@ -2,8 +2,8 @@
 command.
 
 There is one *kind* (cron, every, at, rrule, business_day), with companions that belong to some kinds only.
-Around it lie the layers, always in this order: it keeps to business days, it stays outside of windows, and it
-has a start and an end. Whoever wrote the words is told by its own names for them, through a `Voice`.
+The layers around it always come in this order: business days, windows, start and end. An error names the
+words as their author wrote them, through a `Voice`.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _business_day(words: Words, voice: Voice) -> Combinable:
 
 
 def _wall(words: Words) -> dict[str, Any]:
-    """Zone and policy; a zone that nobody named is left to the trigger."""
+    """Zone and policy; without a zone the trigger decides on one."""
     policy: dict[str, Any] = {"gap": checked_gap(words.gap), "fold": checked_fold(words.fold)}
     return policy if words.tz is None else {**policy, "tz": words.tz}
 

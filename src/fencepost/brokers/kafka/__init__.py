@@ -8,10 +8,10 @@ in one partition, in the order in which they were published.
 message. `offsets.py` keeps the marks, and commits them beside the offset. `acknowledge` returns when the
 commit has been answered.
 
-**Who has a partition.** The group's members share the partitions, and share them anew whenever a member comes
-or goes (a rebalance). Before that, what was acknowledged is committed. A partition that stays with us keeps
-its marks and goes on where it was. The marks of one that was lost are dropped: what was held of it goes to
-its new owner, and a late acknowledgement changes nothing.
+**Which consumer has a partition.** The group's members share the partitions, and share them anew whenever a
+member comes or goes (a rebalance). Before that, the acknowledged offsets are committed. A partition that
+stays with us keeps its marks and goes on where it was. The marks of a partition that was lost are dropped:
+its held messages go to the new owner, and a late acknowledgement changes nothing.
 
 **How long a message may be held.** As long as the process lives. The driver tells the group from a task of
 its own that we live; nothing is read beyond `hold_max`, so nothing has to be paused.

@@ -153,7 +153,7 @@ class KafkaBroker:
             return Refused(f"{brief(error)}; raise max_request_size in the URL", permanent=True)
         except errors.KafkaError as error:
             return Unconfirmed(brief(error))
-        # Where the caller is cancelled nobody else looks at it.
+        # If the caller is cancelled, no other code reads the result.
         sent[number].add_done_callback(lambda done: done.cancelled() or done.exception())
         return None
 

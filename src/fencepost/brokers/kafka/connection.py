@@ -181,8 +181,8 @@ class Connection:
             raise self.fault(error) from error
 
     async def _begun(self, client: Any) -> Any:
-        """The client, once it has started. Cancelled in its start it would lose an open connection, so where
-        nobody waits for it any more it starts and is stopped."""
+        """The client, once it has started. Cancelled in its start it would lose an open connection. So a
+        client whose caller has gone still starts, and is then stopped."""
         starting = asyncio.ensure_future(client.start())
         try:
             await asyncio.wait({starting}, timeout=CONNECT_TIMEOUT_S)
@@ -256,7 +256,7 @@ async def _stop(client: Any, starting: asyncio.Future[Any] | None = None) -> Non
 
 
 def _look_at(task: asyncio.Future[Any]) -> None:
-    """Asyncio complains of faults that nobody has looked at."""
+    """Read the fault: asyncio logs faults that are never read."""
     if not task.cancelled():
         task.exception()
 
@@ -284,7 +284,7 @@ async def _end_producer(producer: Any) -> None:
 
 def _give_up(accumulator: Any) -> None:
     """Fail all that a producer has. The driver's own callbacks expect every batch that was ever sent among
-    those under way, also one that waits to be sent again, and it leaves futures that nobody looks at. Each
+    those under way, also one that waits to be sent again, and it leaves futures that are never read. Each
     would be a traceback in the log."""
     waiting = [one for batches in accumulator._batches.values() for one in batches]
     accumulator._pending_batches.update(one for one in waiting if one.retry_count)

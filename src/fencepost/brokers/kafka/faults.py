@@ -1,4 +1,4 @@
-"""What the driver's exceptions mean to the rest of the house.
+"""What the driver's exceptions mean to the rest of Fencepost.
 
 Some of them mean that waiting does not help: they become `BrokerRefused`, with the fix. All others mean that
 no good answer came: `BrokerUnavailable`. The driver reports each lost connection on its own log, several
@@ -53,7 +53,7 @@ def brief(error: BaseException) -> str:
 
 
 def silence() -> None:
-    """Keep the driver's log from people's terminals, and a password from whoever has asked for it."""
+    """Keep the driver's log from people's terminals, and passwords out of it where its level was set."""
     silence_driver("aiokafka")
     logging.getLogger("aiokafka.conn").addFilter(_shows_no_password)
 

@@ -94,13 +94,13 @@ class Topics:
             policy = await self.setting(topic, "cleanup.policy")
             if policy is not None and "compact" in policy:
                 raise BrokerRefused(
-                    f"topic {topic}: cleanup.policy is {policy}, which drops messages that nobody has "
+                    f"topic {topic}: cleanup.policy is {policy}, which drops messages before they are "
                     f"received; set it: kafka-configs.sh --bootstrap-server {servers} "
                     f"--alter --topic {topic} --add-config cleanup.policy=delete"
                 )
 
     async def _create(self, topics: Sequence[str], settings: Mapping[str, str]) -> set[str]:
-        """Those among them that somebody else has created since we looked."""
+        """The topics among them that another client has created since we looked."""
         if not topics:
             return set()
         factor = self._connection.address.replication_factor

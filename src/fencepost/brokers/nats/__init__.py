@@ -15,9 +15,9 @@ destination. What a subscription holds is kept by telling the server at a third 
 in progress. A consumer that died is silent, and after `ack_wait` its messages are delivered to others. An
 acknowledgement is itself confirmed by the server.
 
-**What happens on failure.** A lost connection is never mended by the driver: it ends, every call that waits
-on it is told, and the next call connects anew, at most once a second. The driver's own reconnection would
-keep commands of the past and send them later, when their caller has given up.
+**What happens on failure.** The driver never repairs a lost connection: the connection ends, every call that
+waits on it is told, and the next call connects anew, at most once a second. The driver's own reconnection
+would keep old commands and send them later, when their caller has given up.
 """
 
 from __future__ import annotations

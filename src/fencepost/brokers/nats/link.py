@@ -43,7 +43,7 @@ class ApiAnswer(msgspec.Struct):
 
 
 HEADERS_MAX = 16_384
-"""The server counts headers as a part of the message. Those of one may have so many bytes."""
+"""The server counts headers as a part of the message. The headers of one message may have this many bytes."""
 decoded = msgspec.json.Decoder(ApiAnswer).decode
 
 
@@ -180,7 +180,7 @@ class Link:
         )
 
     def _translated(self, error: BaseException) -> FencepostError:
-        """The driver's fault at connecting, in one line that says the mend."""
+        """The driver's fault at connecting, in one line that says the fix."""
         text = brief(error)
         if isinstance(error, PlainServer):
             return self.refused(

@@ -34,7 +34,7 @@ class NoAnswer(Exception):
 
 
 class NoResponders(Exception):
-    """The server knows nobody who listens to the subject."""
+    """The server knows no listener of the subject."""
 
 
 class Forbidden(Exception):

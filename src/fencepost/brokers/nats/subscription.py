@@ -1,7 +1,7 @@
 """See `ports.broker.Subscription`: a share of a durable pull consumer.
 
-Messages are asked for only while somebody waits for them, and only as many as there is room for. What comes
-for a caller that has gone is handed to the next one.
+Messages are asked for only while a caller waits for them, and only as many as there is room for. Messages for
+a caller that has gone are handed to the next one.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class NatsSubscription:
             await self._request(session, request, 1, wait_s + ANSWER_TIMEOUT_S)
 
     async def _request(self, session: Session, request: object, count: int, timeout_s: float) -> None:
-        """Until so many messages have come, or the server says that there are no more."""
+        """Until `count` messages have come, or the server says that there are no more."""
         self._number += 1
         inbox = f"{self._inbox}{self._number}"
         self._status = {}
@@ -243,7 +243,7 @@ def _kept(delivery: Delivery, mark: str) -> dict[str, str]:
 
 
 def _size(headers: Mapping[str, str]) -> int:
-    """At most so many bytes."""
+    """An upper bound of the size in bytes."""
     return 16 + sum(len(name.encode()) + len(value.encode()) + 4 for name, value in headers.items())
 
 

@@ -16,16 +16,17 @@ have a task that connects by itself.
 **The lower layer.** aio-pika stands on aiormq, which is used here directly: a future, a task and several
 objects for each message cost more than the message itself. A batch is encoded into one piece of bytes
 (`frames.py`) and handed to the connection's queue of frames. In the same step a `Ticket` for each message is
-put where aiormq looks for who waits for a confirm. Between the two nothing else runs, so the numbers that
-the broker counts and those that aiormq counts stay the same.
+put where aiormq keeps the waiters for confirms. Nothing else runs between the two, so the numbers that the
+broker counts and those that aiormq counts stay the same.
 
 **Returns name a message by its id**, not by its number. So two messages with one id are never under way on
 one channel: the second one takes another channel.
 
 **What happens on failure.** A batch is answered when each of its tickets is, when its channel ends, or when
-the time is over. What has no answer then is `Unconfirmed`. Nothing is published twice. A call that is
-cancelled leaves its tickets behind, which take their answers and tell nobody. A batch that is not answered
-in time ends the connection, except while the broker blocks it: then the next batch is not sent at all.
+the time is over. Messages without an answer by then are `Unconfirmed`. Nothing is published twice. A call
+that is cancelled leaves its tickets behind, which take their answers and pass them on to no caller. A batch
+that is not answered in time ends the connection, except while the broker blocks it: then the next batch is
+not sent at all.
 
 **Deliveries** belong to a channel. When that ends RabbitMQ gives them to the next consumer, and an answer to
 one of them is no longer sent.

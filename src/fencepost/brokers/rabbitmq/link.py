@@ -71,7 +71,7 @@ class Link:
                 await close_channel(channel)
 
     def drop(self) -> None:
-        """End the connection at once; whoever waits for an answer there gets none."""
+        """End the connection at once; calls that wait for an answer there get none."""
         self._transport.abort()
         self._connection = None
 

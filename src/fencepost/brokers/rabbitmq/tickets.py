@@ -1,4 +1,4 @@
-"""Who waits for the confirms of a batch: an object for each message, and one future for all of them."""
+"""The waiters for the confirms of a batch: an object for each message, and one future for all of them."""
 
 from __future__ import annotations
 

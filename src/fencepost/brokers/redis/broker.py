@@ -139,7 +139,7 @@ class RedisBroker:
         return answers
 
     async def _see_whether_it_takes_writes(self, answers: Sequence[Any]) -> None:
-        """A server that has become a replica, or is short of memory, is away for who publishes."""
+        """A server that has become a replica, or is short of memory, counts as away for publishers."""
         refusal = next(filter(_takes_no_writes, answers), None)
         if refusal is None:
             return

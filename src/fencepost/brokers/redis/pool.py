@@ -46,7 +46,7 @@ class Pool:
         self._is_closed = False
 
     async def call(self, *command: str | bytes | int | float) -> Any:
-        """The answer to one command, or an error that says the mend."""
+        """The answer to one command, or an error that says the fix."""
         (answer,) = await self.calls([command])
         return self.checked(answer)
 
@@ -66,7 +66,7 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection, given back only by who was not disturbed."""
+        """A connection; it is given back only after a call without an error."""
         connection = await self._take()
         try:
             yield connection
@@ -96,7 +96,7 @@ class Pool:
         return answer
 
     def translated(self, error: BaseException) -> FencepostError:
-        """The driver's fault in one line that says the mend."""
+        """The driver's fault in one line that says the fix."""
         where, text = f"broker {self.address.shown}", brief(error)
         remedy = _remedy(error, text)
         if remedy is not None:

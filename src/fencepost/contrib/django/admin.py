@@ -1,4 +1,4 @@
-"""Runs and schedules in Django's admin, for looking only: whoever may view them may do no more.
+"""Runs and schedules in Django's admin, read only: users who may view them can change nothing.
 
 Only on PostgreSQL: on SQLite the ledger is not Django's to open.
 """
@@ -19,7 +19,7 @@ COUNTED_MAX = 10_000
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than anybody turns pages: a ledger may have millions of rows."""
+    """Counts only as many pages as people turn: a ledger may have millions of rows."""
 
     @cached_property
     def count(self) -> int:

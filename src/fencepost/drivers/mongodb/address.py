@@ -1,7 +1,7 @@
-"""What the URL says: where the leases or the whole store are, and what is the driver's own business.
+"""The parts of the URL: where the leases or the whole store are, and the parameters of the driver.
 
 `name` is ours. Every other parameter goes to the driver, which knows them all and refuses the rest by name.
-Those that would weaken the promise are refused here, and the time limits are overruled: nobody waits longer
+Those that would weaken the promise are refused here, and the time limits are overruled: no call waits longer
 than ours.
 """
 

@@ -64,11 +64,12 @@ async def ask_each(
 
 
 async def in_time(work: Coroutine[Any, Any, T], at_most_s: float, context: Context | None = None) -> T:
-    """What the work comes to, or `TimeoutError` where that takes longer. In an empty context it does
-    not have the driver's time limit of its caller.
+    """The result of the work, or `TimeoutError` where that takes longer. In an empty context it does not have
+    the driver's time limit of its caller.
 
-    The work itself is never cancelled, whoever is: the driver's locks do not survive a cancellation at the
-    wrong moment, and every later call would wait for them. It ends by the driver's own limits."""
+    The work itself is never cancelled, also when the caller is: the driver's locks do not survive a
+    cancellation at the wrong moment, and every later call would wait for them. It ends by the driver's own
+    limits."""
     task = begun(work, context)
     await asyncio.wait([task], timeout=at_most_s)
     if not task.done():
@@ -77,7 +78,7 @@ async def in_time(work: Coroutine[Any, Any, T], at_most_s: float, context: Conte
 
 
 def begun(work: Coroutine[Any, Any, T], context: Context | None = None) -> asyncio.Task[T]:
-    """A task that somebody holds on to, and whose failure somebody has seen."""
+    """A task that is kept until its end, and whose failure is read."""
     task = asyncio.create_task(work, context=context)
     _under_way.add(task)
     task.add_done_callback(_ended)

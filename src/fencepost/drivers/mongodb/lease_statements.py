@@ -43,7 +43,7 @@ RELEASE: Document = {"$set": {"holder": None, "expires_at": None}}
 RELEASES: Sequence[Document] = (
     {"$match": {"operationType": "update", "updateDescription.updatedFields.holder": {"$type": "null"}}},
 )
-"""The changes that free a lease. A renewal changes no holder, and a grant changes it to somebody."""
+"""The changes that free a lease. A renewal changes no holder, and a grant changes it to a name."""
 
 
 def lease_of(shard: Shard) -> Document:

@@ -99,8 +99,8 @@ def unfit(hello: Mapping[str, Any], what: str) -> str:
 
 
 def _missing(client: AsyncMongoClient[dict[str, Any]]) -> str:
-    """Why there is no primary, where waiting will not help. The driver strikes off whoever answers and does
-    not belong to the replica set that was asked for; a single server it keeps, with its complaint."""
+    """Why there is no primary, where waiting will not help. The driver drops servers that answer and do not
+    belong to the replica set that was asked for; a single server it keeps, with its error."""
     known = client.topology_description.server_descriptions().values()
     if all(isinstance(one.error, ConfigurationError) for one in known):
         return MISPLACED

@@ -26,7 +26,7 @@ PLACE = "place_"
 
 
 class ReadBatch(NamedTuple):
-    """Rows by their keys; ranges without bounds, of each the first so many rows, or all; and counters."""
+    """Rows by their keys; ranges without bounds, of each a number of first rows, or all; and counters."""
 
     keys: Sequence[Keys] = ()
     ranges: Sequence[tuple[Range, int | None]] = ()

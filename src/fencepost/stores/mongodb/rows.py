@@ -1,10 +1,10 @@
 """Rows in MongoDB. Transactions are optimistic: each sees one snapshot, and what it locked or changed must be
 as it was there, or the server refuses to commit and the rule runs again.
 
-So a lock costs nothing until the end: a row that was locked and not changed is touched then. Whoever changed
-it since the snapshot, or is about to, is in the way; a lock is waited for by trying again. `take` waits for
-nobody: from the third try on it tries each row by itself, and leaves out those that are in the way. Writes
-are gathered, and sent before the next look at their table and before the commit.
+So a lock costs nothing until the end: a row that was locked and not changed is touched then. Another
+transaction that changed it since the snapshot, or is about to, is in the way; to wait for a lock is to try
+again. `take` does not wait: from the third try on it tries each row by itself, and leaves out those that are
+in the way. Writes are gathered, and sent before the next look at their table and before the commit.
 
 Fences and serial numbers are counted outside of the transaction: one that is not used is lost.
 """
@@ -53,7 +53,7 @@ DRIVER_TIMEOUT_S = 10.0
 """How long the driver may look for a primary, wait, and try again."""
 TRIES_MAX = 200
 TRIES_BLIND = 2
-"""How often `take` hopes that nobody is in the way."""
+"""How often `take` tries all rows at once, before it tries each by itself."""
 PAUSE_MAX_S = 0.05
 COMMITS_MAX = 5
 ABORT_TIMEOUT_S = 2.0
@@ -200,8 +200,8 @@ async def _abort(session: AsyncClientSession) -> None:
 
 
 async def commit(session: AsyncClientSession) -> None:
-    """Until the server says whether it is committed: to ask again does no harm. Without an answer nobody is
-    told that it was."""
+    """Wait until the server says whether it is committed: to ask again does no harm. Without an answer the
+    caller is not told that it was."""
     for number in range(COMMITS_MAX):
         try:
             await session.commit_transaction()

@@ -109,7 +109,7 @@ class Guest:
         return None if self._cut is None else TimedOut(self._cut)
 
     def has_lock_of(self, path: Path) -> bool:
-        """Whether nobody else can write to this database."""
+        """Whether no other connection can write to this database."""
         return path.resolve() == self._path.resolve() and not self._is_closing and self._cut is None
 
     def _begin(self) -> None:

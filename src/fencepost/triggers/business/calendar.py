@@ -4,9 +4,9 @@ A calendar comes in three forms. As a **reference** it is a name alone, `Calenda
 store. **Inline** it carries them: a weekend, holidays, and workdays, which are worked though they fall on a
 weekend. A **snapshot** is inline with the revision that the store had.
 
-Fire times must be the same for whoever asks, also for times long past. So no trigger reads the store: when a
-schedule is stored, so are the snapshots that its references are bound to. A later revision of the calendar is
-a change of the schedule, with a version of its own.
+Fire times must be the same for every caller, also for times long past. So no trigger reads the store: when a
+schedule is stored, the snapshots to which its references are bound are stored with it. A later revision of
+the calendar is a change of the schedule, with a version of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Calendars of countries, their regions and markets, as the `holidays` package knows them.
 
 The result is an inline calendar like any other: dates, and no link back to the package. Once it is stored, an
-update of the package changes nothing; a new revision is somebody's decision. Needs the extra `holidays`.
+update of the package changes nothing; an operator decides on a new revision. Needs the extra `holidays`.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class BusinessDay(WallTrigger):
         policy = dst.policy(gap, fold, fixed_time=True)
         object.__setattr__(self, "times", WallTimes(walls, zone(tz), policy))
         if not calendar.is_reference and not walls.ever_fires():
-            raise InvalidTrigger(f"{self.describe()}: never fires, no such month has so many business days")
+            raise InvalidTrigger(f"{self.describe()}: never fires, no such month has that many business days")
 
     def __reduce__(self) -> tuple[type[BusinessDay], tuple[object, ...]]:
         # A zone loaded from a file cannot be pickled; the seven values say everything.

@@ -77,7 +77,7 @@ class ChosenDays:
         return None
 
     def ever_fires(self) -> bool:
-        """Whether some month has so many business days, by its week alone or with a workday in it."""
+        """Whether some month has that many business days, by its week alone or with a workday in it."""
         days = self.calendar.days
         with_workdays = {_month(workday) for workday in days.workdays}
         return self._fits_some_week(days.worked) or any(map(self._of_month, with_workdays))

@@ -45,7 +45,7 @@ SHAPES = tuple(Shape(length, first) for length in range(SHORTEST, LONGEST + 1) f
 
 @dataclass(frozen=True, slots=True)
 class LastDay:
-    """`L`, or `L-3`: so many days before the last."""
+    """`L`, or `L-3`: a number of days before the last."""
 
     before: int = 0
 
@@ -86,7 +86,7 @@ class NthWeekday:
     nth: int
 
     def days(self, shape: Shape) -> Iterator[int]:
-        """The day, where the month has so many of them."""
+        """The day, where the month has that many of them."""
         days = shape.days_of(self.weekday)
         if self.nth <= len(days):
             yield days[self.nth - 1 if self.nth > 0 else -1]

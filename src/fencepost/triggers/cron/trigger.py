@@ -56,7 +56,7 @@ class Cron(WallTrigger):
         return Cron, (self.expression, self.tz, self.gap, self.fold, self.seed)
 
     def is_hashed(self) -> bool:
-        """Whether it has an `H` that nobody has given a seed."""
+        """Whether it has an `H` without a seed."""
         return isinstance(self.times.walls, _Unseeded)
 
     def bound(self, binding: Binding) -> Self:
@@ -86,7 +86,7 @@ class Cron(WallTrigger):
 
 @dataclass(frozen=True)
 class _Unseeded:
-    """Stands in for an expression with an `H` that nobody has given an identity."""
+    """Stands in for an expression with an `H` that has no identity yet."""
 
     expression: str
 

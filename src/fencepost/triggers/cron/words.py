@@ -1,12 +1,12 @@
 """A cron expression in plain words.
 
 The words are made from the values that match, not from the text, so that two texts for the same times are
-described alike. They say nothing that is not so. A list too long for a sentence is cut down to its number
-("at 17 minutes of every hour"), and where no phrase of everyday language fits, there is a clause for each
-field. An `H` that nobody has given an identity is "of its own".
+described alike. They say nothing that is not true. A list too long for a sentence is cut down to its number
+("at 17 minutes of every hour"). Where no common phrase fits, there is a clause for each field. An `H` without
+an identity is "of its own".
 
-What a change of the clocks does is not told here. But "every 5 minutes" without a first and a last time is
-said only of an expression that keeps its beat through one.
+The words do not tell what a change of the clocks does. But "every 5 minutes" without a first and a last time
+is said only of an expression that keeps its interval through one.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def _classes(seconds: int, phase_s: int, unit_s: int, step_s: int) -> tuple[int,
 
 
 def _comb(tooth_s: int, step_s: int) -> int:
-    """A tooth every so many seconds, for a day."""
+    """A tooth every `step_s` seconds, for a day."""
     return _repeated((1 << tooth_s) - 1, step_s, DAY_S)
 
 
