@@ -2,8 +2,9 @@
 
 The older program is what git has of the revision, on the dependencies of this one. Its fleet is at work while
 this version migrates the schema. Then each process is stopped cleanly and replaced by one of this version.
-With `back` the fleet also goes the other way, as in a downgrade, and returns. At the end every tick must be
-there once, must have succeeded, and must have had its effect once.
+With `back` the fleet also goes the other way, as in a downgrade, and returns. With `stopped` the whole fleet
+is stopped before the schema is migrated, as for a revision from before the first release. At the end every
+tick must be there once, must have succeeded, and must have had its effect once.
 """
 
 from __future__ import annotations
@@ -128,6 +129,12 @@ class Fleet:
             await self._until(PRESENT, 1, str(member.pid))
         await self.tick()
 
+    def stop(self) -> None:
+        """End every process cleanly."""
+        for member in self._members:
+            self._end(member)
+        self._members.clear()
+
     async def roll(self, program: Program) -> None:
         """Replace each process by one of this program, and see ticks succeed before the next."""
         for number, role in enumerate(ROLES):
@@ -180,7 +187,7 @@ def told(*programs: Program) -> Iterator[None]:
         raise AssertionError("\n".join([str(error), *(one.log for one in programs)])) from error
 
 
-async def run(url: str, folder: Path, revision: str, *, back: bool = False) -> Outcome:
+async def run(url: str, folder: Path, revision: str, *, back: bool = False, stopped: bool = False) -> Outcome:
     """The drill on an empty database."""
     older, newer = Program(folder, revision), Program(folder)
     session = await asyncpg.connect(url)
@@ -190,9 +197,14 @@ async def run(url: str, folder: Path, revision: str, *, back: bool = False) -> O
             older.call(url, "migrate")
             await session.execute("CREATE TABLE effects (run_key text NOT NULL)")
             await fleet.start(older)
-            newer.call(url, "migrate")
-            await fleet.tick()
-            await fleet.roll(newer)
+            if stopped:
+                fleet.stop()
+                newer.call(url, "migrate")
+                await fleet.start(newer)
+            else:
+                newer.call(url, "migrate")
+                await fleet.tick()
+                await fleet.roll(newer)
             if back:
                 await _lower(session, older.schema)
                 await fleet.roll(older)

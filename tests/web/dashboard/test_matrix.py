@@ -15,7 +15,7 @@ from fencepost.model.views import Outcomes, ScheduleOutcomes
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.charts.lane import axis, lane
 from fencepost.web.dashboard.charts.marks import SHAPES
-from fencepost.web.dashboard.matrix import WORDS, WORST_FIRST, Lane, lane_of
+from fencepost.web.dashboard.matrix import WORDS, WORST_FIRST, MatrixRow, lane_of
 from fencepost.web.dashboard.states import SHOWN
 from fencepost.web.dashboard.stretches import COLUMNS, edges_of, heads_of
 from fencepost.web.dashboard.tell import Tell
@@ -34,7 +34,7 @@ def outcomes(state: RunState, runs: int = 1, *, late: bool = False) -> Outcomes:
     return Outcomes(state, late, runs, KEY)
 
 
-def lane_with(*found: Outcomes, missed: Sequence[MissedRange] = (), known_from: Any = None) -> Lane:
+def lane_with(*found: Outcomes, missed: Sequence[MissedRange] = (), known_from: Any = None) -> MatrixRow:
     """A lane that has these in its second column."""
     stretches = {1: found} if found else {}
     return lane_of(ID, ScheduleOutcomes(stretches, known_from, tuple(missed)), EDGES, Tell(NOW, UTC_ZONE))

@@ -19,7 +19,7 @@ from fencepost.model.dataclasses import dataclass
 _WAY = re.compile(r"^-- way: (\w+)$", re.MULTILINE)
 _STATEMENT_END = re.compile(r";\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
-_INDEX = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)\s+ON ")
+_INDEX = re.compile(r"CREATE\s+INDEX\s+CONCURRENTLY\s+IF\s+NOT\s+EXISTS\s+(\w+)\s+ON ")
 
 
 class Way(StrEnum):

@@ -27,7 +27,7 @@ WORDS = {**{one.mark: one.word for one in SHOWN.values()}, "fine": "on time", "l
 
 
 @dataclass(frozen=True)
-class Lane:
+class MatrixRow:
     """One schedule: its cells, how many of its columns are not known, and what all of it says."""
 
     schedule_id: ScheduleId
@@ -47,7 +47,9 @@ class Lane:
         return f"Ticks of {self.schedule_id}: {said or 'none'}"
 
 
-def lane_of(schedule_id: ScheduleId, found: ScheduleOutcomes, edges: Sequence[datetime], tell: Tell) -> Lane:
+def lane_of(
+    schedule_id: ScheduleId, found: ScheduleOutcomes, edges: Sequence[datetime], tell: Tell
+) -> MatrixRow:
     """The lane of a schedule."""
     cells = (_cell(schedule_id, found, number, edges, tell) for number in range(len(edges) - 1))
     unknown = 0 if found.known_from is None else bisect_right(edges, found.known_from) - 1
@@ -56,7 +58,7 @@ def lane_of(schedule_id: ScheduleId, found: ScheduleOutcomes, edges: Sequence[da
         if found.known_from
         else ""
     )
-    return Lane(schedule_id, tuple(one for one in cells if one is not None), unknown, why)
+    return MatrixRow(schedule_id, tuple(one for one in cells if one is not None), unknown, why)
 
 
 def _cell(
@@ -91,7 +93,7 @@ def _href(schedule_id: ScheduleId, outcomes: Sequence[Outcomes], since: datetime
     return links.with_query("/runs", {"schedule": schedule_id, "since": since, "until": until})
 
 
-def cells_of(lanes: Sequence[Lane]) -> Iterator[HeatCell]:
+def cells_of(lanes: Sequence[MatrixRow]) -> Iterator[HeatCell]:
     """The cells of all lanes."""
     for one in lanes:
         yield from one.cells
