@@ -19,7 +19,7 @@ from fencepost.operations.paging import cut
 from fencepost.operations.words import read_instant
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.charts.lane import axis, lane
-from fencepost.web.dashboard.matrix import WORDS, WORST_FIRST, Lane, cells_of, lane_of
+from fencepost.web.dashboard.matrix import WORDS, WORST_FIRST, MatrixRow, cells_of, lane_of
 from fencepost.web.dashboard.page import Shown, Visit, page
 from fencepost.web.dashboard.stretches import COLUMNS, Width, edges_of, heads_of
 from fencepost.web.dashboard.tell import Tell
@@ -78,7 +78,7 @@ async def matrix_page(visit: Visit[MatrixQuery]) -> Shown:
     }
 
 
-async def _lanes(visit: Visit[MatrixQuery], ids: list[ScheduleId]) -> list[Lane]:
+async def _lanes(visit: Visit[MatrixQuery], ids: list[ScheduleId]) -> list[MatrixRow]:
     """One reading for all of them."""
     edges, columns = _edges(visit), COLUMNS[visit.query.span]
     found = await visit.control.store.ledger.outcomes(
