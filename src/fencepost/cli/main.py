@@ -16,7 +16,7 @@ from fencepost.version import VERSION
 NAME = "fencepost"
 NOUNS = ("backfills", "calendars", "dead", "gate", "jobs", "notify", "queues", "runs", "schedules", "token")
 VERBS = (
-    *("audit", "backfill", "copy", "demo", "doctor", "drain", "enqueue", "explain", "log", "migrate"),
+    *("audit", "backfill", "copy", "demo", "doctor", "drain", "enqueue", "explain", "init", "log", "migrate"),
     *("processor", "report", "reshard", "simulate", "status", "web", "whoami", "why"),
 )
 COMMANDS = {
