@@ -66,14 +66,14 @@ class Staging:
             extra = python_pages()
             for name, page in extra.items():
                 _write(f"reference/python/{name}.md", page)
-            text += _toctree("", [f"python/{name}" for name in extra])
+            text += _toctree("", [f"{name} <python/{name}>" for name in extra])
         if path == CONTENTS:
             return text + "".join(
-                _toctree(section.title, [_docname(page.path) for page in section.pages])
+                _toctree(section.title, [_entry(page, "") for page in section.pages])
                 for section in sections()
             )
         here = posixpath.dirname(place(path))
-        return text + _toctree("", [posixpath.relpath(_docname(one.path), here or ".") for one in below])
+        return text + _toctree("", [_entry(one, here) for one in below])
 
     def _relinked(self, path: str, text: str) -> str:
         def changed(found: re.Match[str]) -> str:
@@ -133,8 +133,9 @@ def place(path: str) -> str:
     return f"project/{path}/index.md" if (ROOT / path).is_dir() else f"project/{path}.md"
 
 
-def _docname(path: str) -> str:
-    return place(path).removesuffix(".md")
+def _entry(page: Page, here: str) -> str:
+    """A page in the navigation, as a page in the folder `here` names it."""
+    return f"{page.title} <{posixpath.relpath(place(page.path).removesuffix('.md'), here or '.')}>"
 
 
 def _write(at: str, text: str) -> None:
