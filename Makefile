@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs interface manifests image-check screenshots lock clean
+.PHONY: help demo test proof test-kubernetes check sim model bugs bench bench-peers failover chaos effects oracle docs interface dist screenshots lock clean
 
 BIN := .venv/bin
 # The tests start hundreds of Python processes: without compiled modules each start takes seconds.
@@ -74,6 +74,9 @@ docs: $(READY) ## write the generated reference pages, and build the site of all
 
 interface: $(READY) ## write what users build on, after a change of it that is meant: tests/stability/interface
 	$(BIN)/python -m scripts.public_interface
+
+dist: $(READY) ## the release in dist/: built twice, checked, its demo run in an empty environment, with SBOM and digests
+	$(BIN)/python -m scripts.dist
 
 screenshots: $(READY) ## pictures of the dashboard for the docs, of a demo in a real Chromium
 	$(BIN)/python -m scripts.screenshots
