@@ -9,14 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from difflib import get_close_matches
-from ipaddress import IPv6Network, ip_network
 from typing import Any
 
 from fencepost.errors import InvalidDuration, InvalidSettings
 from fencepost.model.durations import parse_duration
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Namespace, Queue, checked_name
 from fencepost.model.lease import LeaseTerms
+from fencepost.model.networks import is_network, without_mapping
 from fencepost.model.quotas import Quota, Quotas
+from fencepost.model.sign_in_provider import provider_faults
 from fencepost.model.variables import PREFIX, check_variables
 
 DEFAULT_STORE = "sqlite:///fencepost.db"
@@ -27,7 +28,6 @@ WEIGHT_MAX = 1_000
 ALL_OTHERS = "all other namespaces"
 NODE_NAME_MAX = 64
 NODE_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NODE_NAME_MAX - 1}}}")
-MAPPED = IPv6Network("::ffff:0:0/96")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,20 @@ class Settings:
     session_lasts_s: float = timedelta(days=7).total_seconds()
     """How long a session lasts at most."""
     session_idle_s: float = timedelta(hours=12).total_seconds()
-    """How long a session lasts without being used."""
+    """How long somebody who does nothing stays signed in."""
+    oidc_issuer: str = ""
+    """At which OpenID provider people can sign in, as in https://login.example.org; empty: at none."""
+    oidc_client_id: str = ""
+    """What the provider calls this server."""
+    oidc_client_secret: str = field(default="", repr=False)
+    """Where the client secret is kept, as in env:NAME or file:/path; empty: the provider asks for none."""
+    oidc_scopes: tuple[str, ...] = ("openid", "profile", "email")
+    """What the provider is asked for."""
+    oidc_claim: str = "groups"
+    """Which claim says who may do what; dots lead into objects, as in realm_access.roles."""
+    oidc_roles: tuple[str, ...] = ()
+    """Which value of the claim gives which role, as in "admins=admin,batch=operator@batch", where @ names one
+    namespace. The first that fits counts; who has none does not come in."""
     requests_per_s: float = 200.0
     """How many requests a second one credential may make, after a burst of `requests_burst`."""
     requests_burst: int = 1_000
@@ -176,15 +189,18 @@ class Settings:
             f"public_url {self.public_url!r}: expected an address, as in https://cron.example.org",
         )
         self._check_weights()
+        said = {name.removeprefix("oidc_"): it for name, it in vars(self).items() if name.startswith("oidc_")}
+        for fault in provider_faults(**said):
+            raise InvalidSettings(fault)
         for path in self.commands_allowed:
             _require(
                 path.startswith("/"),
                 f"commands_allowed {path!r}: expected absolute paths, and folders ending in /",
             )
         for proxy in self.trusted_proxies:
-            bare = _undressed(proxy)
+            bare = without_mapping(proxy)
             _require(
-                _is_network(bare),
+                is_network(bare),
                 f"trusted_proxies {proxy!r}: expected addresses and networks, as in 10.0.0.7 or 10.0.0.0/24",
             )
             _require(
@@ -375,22 +391,6 @@ def _seconds(value: Any) -> float:
         with suppress(ValueError):
             value = float(value)
     return parse_duration(value).total_seconds()
-
-
-def _undressed(text: str) -> str:
-    """A network of version 4 in the clothes of version 6 as one of version 4; anything else as it is."""
-    with suppress(ValueError):
-        network = ip_network(text)
-        if isinstance(network, IPv6Network) and network.subnet_of(MAPPED):
-            return f"{network.network_address.ipv4_mapped}/{network.prefixlen - MAPPED.prefixlen}"
-    return text
-
-
-def _is_network(text: str) -> bool:
-    """Whether it is an address or a network, and not all that there are."""
-    with suppress(ValueError):
-        return ip_network(text).prefixlen > 0
-    return False
 
 
 def _require(holds: bool, complaint: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from fencepost.clock import Clock, SystemClock
 from fencepost.config import Settings
-from fencepost.errors import InvalidSettings, MissingExtra, UnfitConnection
+from fencepost.errors import InvalidSettings, MissingExtra, RetryableFailure, UnfitConnection
 from fencepost.model.lease import LeaseRecord
 from fencepost.model.migration_progress import Tell, say_nothing
 from fencepost.model.quoting import quoted
@@ -19,6 +19,7 @@ from fencepost.ports.broker import Broker
 from fencepost.ports.leases import LeaseStore
 from fencepost.ports.store import Store
 from fencepost.telemetry import traces
+from fencepost.telemetry.secret_source import Source
 
 SCHEMES = (
     "sqlite:///path.db, postgresql://user@host/database or mongodb://host1,host2/database?replicaSet=name"
@@ -251,3 +252,16 @@ def require_web() -> None:
     """Refuse, in one line, where what serves the web is not installed."""
     if any(find_spec(one) is None for one in ("litestar", "uvicorn")):
         raise MissingExtra('the web needs the extra: pip install "fencepost[web]"')
+
+
+def require_oidc(settings: Settings) -> None:
+    """Refuse, in one line, where people are to sign in at a provider and something is missing for that."""
+    if not settings.oidc_issuer:
+        return
+    if any(find_spec(one) is None for one in ("aiohttp", "jwt")):
+        raise MissingExtra('sign-in at a provider needs the extra: pip install "fencepost[oidc]"')
+    if settings.oidc_client_secret:
+        try:
+            Source(settings.oidc_client_secret).read("oidc_client_secret")
+        except RetryableFailure as error:
+            raise InvalidSettings(f"{error}; set it, or leave oidc_client_secret out") from None

@@ -143,7 +143,10 @@ async def ask(
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
             answer.status = message["status"]
-            answer.headers = {name.decode().lower(): value.decode() for name, value in message["headers"]}
+            for name, value in message["headers"]:
+                named, told = name.decode().lower(), value.decode()
+                before = f"{answer.headers[named]}\n" if named in answer.headers else ""
+                answer.headers[named] = before + told
         elif message["type"] == "http.response.body":
             answer.content += message["body"]
 

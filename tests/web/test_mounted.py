@@ -28,6 +28,7 @@ PATHS = [
     (f"{ROOT}/", f"{ROOT}/runs", ROOT, "/runs"),
     (ROOT, "/runs", ROOT, "/runs"),
     (ROOT, "/ops/fencepost-other", ROOT, "/ops/fencepost-other"),
+    ('/"><b>', '/"><b>/runs', "/%22%3E%3Cb%3E", "/runs"),
     ("/täglich", "/t%C3%A4glich/runs", "/t%C3%A4glich", "/runs"),
 ]
 HTML = [(b"content-type", b"text/html"), (b"content-length", b"9")]

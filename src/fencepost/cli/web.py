@@ -22,7 +22,7 @@ from fencepost.errors import InvalidSettings
 from fencepost.model.dataclasses import dataclass
 from fencepost.telemetry.logs import Log
 from fencepost.web.binding import DEFAULT_BIND, bound, is_loopback
-from fencepost.wiring import open_store, require_web
+from fencepost.wiring import open_store, require_oidc, require_web
 
 if TYPE_CHECKING:
     from fencepost.web.server import WebThread
@@ -50,6 +50,7 @@ class TlsFiles:
 
 
 NO_TLS = TlsFiles()
+PROVIDER_OPTIONS = ("oidc_issuer", "oidc_client_id", "oidc_client_secret", "oidc_roles")
 
 
 def takes_tls(command: Command) -> Command:
@@ -68,24 +69,54 @@ def takes_tls(command: Command) -> Command:
     return with_tls
 
 
+def takes_provider(command: Command) -> Command:
+    """Give a command the settings of a sign-in provider as options, handed over as one `provider`."""
+
+    @click.option("--oidc-issuer", metavar="URL", help="Let people sign in at this OpenID provider.")
+    @click.option("--oidc-client-id", metavar="ID", help="What the provider calls this server.")
+    @click.option(
+        "--oidc-client-secret", metavar="WHERE", help="Where its secret is: env:NAME or file:/path."
+    )
+    @click.option(
+        "--oidc-role",
+        "oidc_roles",
+        metavar="VALUE=ROLE",
+        multiple=True,
+        help="Who has which role, by the claim oidc_claim; VALUE=ROLE@NAMESPACE for one namespace.",
+    )
+    @functools.wraps(command)
+    def with_provider(*args: Any, **options: Any) -> Any:
+        taken = {name: options.pop(name) or None for name in PROVIDER_OPTIONS}
+        return command(*args, provider=taken, **options)
+
+    return with_provider
+
+
 @click.command()
 @click.argument("target", metavar="TARGET")
 @click.option("--bind", metavar="HOST:PORT", default=DEFAULT_BIND, show_default=True, help="Where to listen.")
 @click.option("--docs", metavar="DIR", help="Show the documentation that was built there under /docs.")
 @takes_tls
+@takes_provider
 @wait_option
 @in_store
 @logged
 @click.pass_context
 def web(
-    context: click.Context, target: str, bind: str, docs: str | None, tls: TlsFiles, wait: bool, place: Place
+    context: click.Context,
+    target: str,
+    bind: str,
+    tls: TlsFiles,
+    provider: dict[str, Any],
+    wait: bool,
+    place: Place,
 ) -> None:
     """Serve the dashboard, the API, and workers in other languages over HTTP.
 
     The document of the API is at /api/v1/openapi.json. Nobody comes in without a credential: a token of the
     store (fencepost token create), or the one that FENCEPOST_TOKEN holds, at least 32 characters, which is an
     admin of everything. Only this host can reach the server unless --bind says otherwise; then give it TLS,
-    or put a proxy before it.
+    or put a proxy before it. With --oidc-issuer people can sign in at a provider too.
 
     \b
     Example:
@@ -95,7 +126,7 @@ def web(
       export FENCEPOST_TOKEN="$(openssl rand -hex 32)"
     """
     app = load_target(target)
-    app.configure(store=place.store, namespace=place.namespace, docs=docs)
+    app.configure(store=place.store, namespace=place.namespace, **provider)
     listener = open_door(app, bind, tls)
 
     async def work(stopper: Stopper) -> None:
@@ -117,6 +148,7 @@ def open_door(app: Fencepost, bind: str, tls: TlsFiles = NO_TLS) -> socket:
     check_docs(app.settings.docs)
     if app.settings.token:
         checked_token(app.settings.token)
+    require_oidc(app.settings)
     secured = tls.checked() is not None
     listener = bound(bind)
     if not secured and not is_loopback(listener):

@@ -19,11 +19,12 @@ from fencepost.executors.http.answers import ReadRetryAfter
 from fencepost.executors.http.call import HttpCall
 from fencepost.executors.http.limits import PORTS_DEFAULT
 from fencepost.executors.mail import Mail, MailServer, send
-from fencepost.executors.secrets import Secrets, Source
+from fencepost.executors.secrets import Secrets
 from fencepost.model.json import JsonObject
 from fencepost.model.notification import REFERENCES, Target, TargetKind
 from fencepost.model.secret import REFERENCE_PREFIX
 from fencepost.ports.run import Run
+from fencepost.telemetry.secret_source import Source
 from fencepost.telemetry.secrets import remember
 
 BODY = "{message}"

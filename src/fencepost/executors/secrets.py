@@ -8,42 +8,17 @@ never stored, and is masked in everything that Fencepost writes (`telemetry.secr
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 
-from fencepost.errors import InvalidSpec, RetryableFailure
+from fencepost.errors import InvalidSpec
 from fencepost.model.identifiers import checked_name
-from fencepost.model.secret import REFERENCE_PREFIX, Secret
-from fencepost.telemetry.secrets import LENGTH_MIN, remember
+from fencepost.model.secret import REFERENCE_PREFIX, Secret, is_reference
+from fencepost.telemetry.secret_source import Source
+from fencepost.telemetry.secrets import remember
 
 SECRETS_MARK = "__fencepost_secrets__"
 """A job's function knows the secrets of its application, in a child process too."""
-VALUE_LENGTH_MAX = 64 * 1024
-
-_SOURCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a secret is kept: `env:NAME` or `file:/path`."""
-
-    text: str
-
-    def read(self, name: str) -> str:
-        """The value as it is now. It may be there at the next attempt, or at another worker."""
-        kind, _, place = self.text.partition(":")
-        value = os.environ.get(place) if kind == "env" else _file_text(Path(place))
-        if value is None:
-            raise RetryableFailure(f"secret {name}: there is no {self.text} for this worker")
-        value = value.rstrip("\r\n")
-        if not LENGTH_MIN <= len(value) <= VALUE_LENGTH_MAX:
-            limits = f"{LENGTH_MIN} to {VALUE_LENGTH_MAX}"
-            raise RetryableFailure(f"secret {name}: {self.text}: expected {limits} characters")
-        return value
 
 
 class Secrets:
@@ -55,7 +30,7 @@ class Secrets:
     def register(self, name: str, source: str) -> None:
         """Let jobs have what is kept there under this name."""
         checked_name("secret", name)
-        if not _SOURCE.fullmatch(str(source)):
+        if not is_reference(str(source)):
             # What stands there instead may be the secret itself.
             raise InvalidSpec(
                 f'secret {name}: expected where it is kept, "env:NAME" or "file:/path", not the secret'
@@ -117,11 +92,3 @@ def secrets_of(function: object) -> Secrets:
     """The secrets of the application that a function is a job of."""
     found = getattr(function, SECRETS_MARK, None)
     return found if isinstance(found, Secrets) else Secrets()
-
-
-def _file_text(path: Path) -> str | None:
-    try:
-        with path.open(encoding="utf-8") as file:
-            return file.read(VALUE_LENGTH_MAX + 2)
-    except (OSError, UnicodeDecodeError):
-        return None

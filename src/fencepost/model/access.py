@@ -28,6 +28,7 @@ RANDOM_BYTES = 32
 CREDENTIAL_LENGTH_MAX = 128
 SETTING_ID = "FENCEPOST_TOKEN"
 """The name and the id, in the audit log, of the token that is a setting."""
+PERSON = "oidc:"
 _CREDENTIAL = re.compile(r"fp_([tsl][0-9a-f]{16})_([0-9a-f]{64})")
 
 
@@ -149,9 +150,14 @@ def is_token_id(rests_on: str | None) -> TypeGuard[str]:
     return rests_on is not None and rests_on.startswith(CredentialKind.TOKEN)
 
 
+def is_person(rests_on: str | None) -> TypeGuard[str]:
+    """Whether what a session rests on is a person who signed in at a provider: `oidc:SUBJECT@HOST`."""
+    return rests_on is not None and rests_on.startswith(PERSON)
+
+
 def accountable(credential_id: str, rests_on: str | None) -> str:
-    """The id by which the audit log knows what rests on a token, on the setting, or on nothing."""
-    if is_token_id(rests_on):
+    """The id by which the audit log knows what rests on a token, a person, the setting, or nothing."""
+    if is_token_id(rests_on) or is_person(rests_on):
         return rests_on
     return SETTING_ID if rests_on is not None and rests_on.startswith(Came.SETTING) else credential_id
 

@@ -14,6 +14,7 @@ SECRET_OR_NULL = "secret or null"
 SECRET_KINDS = ("secret", SECRET_OR_NULL)
 """The kinds of parameters that take a reference."""
 
+_SOURCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
 CREDENTIAL_TEXT = re.compile(r"(fp_[tsl][0-9a-f]{16}_)[0-9a-f]+")
 """A credential (`model.access`) in a text, from its id on."""
 
@@ -55,3 +56,8 @@ class Secret:
 def hide_credentials(text: str) -> str:
     """The text with each credential cut down to its id."""
     return CREDENTIAL_TEXT.sub(rf"\1{MASK}", text) if "fp_" in text else text
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text says where a secret is kept: `env:NAME` or `file:/path`."""
+    return _SOURCE.fullmatch(text) is not None

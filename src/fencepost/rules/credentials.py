@@ -13,6 +13,7 @@ from fencepost.model.access import (
     SessionRecord,
     SignInLink,
     TokenRecord,
+    is_person,
 )
 from fencepost.model.audit import Action, Author
 from fencepost.model.clocks import StoreTime, later
@@ -155,5 +156,6 @@ def logged(record: Credential, **more: str | int | None) -> JsonObject:
     about: JsonObject = {"name": record.name, "role": str(record.role), "namespace": record.namespace}
     if isinstance(record, SessionRecord):
         # The mark of a setting is made of its secret.
-        about["opened_with"] = record.opened_with.partition("-")[0]
+        opened_with = record.opened_with
+        about["opened_with"] = opened_with if is_person(opened_with) else opened_with.partition("-")[0]
     return {**about, "expires_at": expires_at, **more}

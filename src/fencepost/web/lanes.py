@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -81,6 +82,20 @@ def off_turn(offload: Offload) -> Offload:
         return found
 
     return waiting
+
+
+@asynccontextmanager
+async def without_turn() -> AsyncIterator[None]:
+    """While another server is waited for: the request holds no turn, and takes it again afterwards."""
+    turn = current_turn.get()
+    if turn is None:
+        yield
+        return
+    turn.leave()
+    try:
+        yield
+    finally:
+        await turn.back()
 
 
 class Lane:

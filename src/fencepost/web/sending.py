@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from litestar.types import HTTPResponseStartEvent, HTTPScope, Send
 
 from fencepost.web.auth.reading import wants_page
@@ -25,14 +27,14 @@ async def send_plain_problem(send: Send, problem: Problem) -> None:
     await _send_refusal(send, problem, problem.body, MEDIA_TYPE)
 
 
-async def send_page(send: Send, text: str, status: int = 200) -> None:
+async def send_page(send: Send, text: str, status: int = 200, *cookies: str) -> None:
     """A page as a whole answer."""
-    await _send(send, status, text.encode(), {"content-type": HTML})
+    await _send(send, status, text.encode(), {"content-type": HTML}, cookies)
 
 
-async def send_redirect(send: Send, path: str, cookie: str | None = None) -> None:
+async def send_redirect(send: Send, path: str, *cookies: str) -> None:
     """Go on there with a GET."""
-    await _send(send, 303, b"", {"location": path, **({} if cookie is None else {"set-cookie": cookie})})
+    await _send(send, 303, b"", {"location": path}, cookies)
 
 
 async def _send_refusal(send: Send, problem: Problem, body: bytes, kind: str) -> None:
@@ -40,12 +42,15 @@ async def _send_refusal(send: Send, problem: Problem, body: bytes, kind: str) ->
     await _send(send, problem.kind.status, body, {"content-type": kind, **about})
 
 
-async def _send(send: Send, status: int, body: bytes, about: dict[str, str]) -> None:
+async def _send(
+    send: Send, status: int, body: bytes, about: dict[str, str], cookies: Sequence[str] = ()
+) -> None:
     headers = {"content-length": str(len(body)), "connection": "close", **about}
+    named = [*headers.items(), *(("set-cookie", one) for one in cookies)]
     start: HTTPResponseStartEvent = {
         "type": "http.response.start",
         "status": status,
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "headers": [(name.encode(), value.encode()) for name, value in named],
     }
     await send(start)
     await send({"type": "http.response.body", "body": body, "more_body": False})

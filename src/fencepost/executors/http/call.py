@@ -22,10 +22,10 @@ from fencepost.executors.http.limits import (
 )
 from fencepost.executors.http.secrets import parse_references
 from fencepost.executors.http.target import USUAL_PORTS, Target, parse_target
-from fencepost.executors.secrets import Source
 from fencepost.model.durations import Duration, format_duration, parse_duration
 from fencepost.model.quoting import quoted
 from fencepost.model.sizes import parse_size
+from fencepost.telemetry.secret_source import Source
 
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 WITH_BODY = ("PATCH", "POST", "PUT")

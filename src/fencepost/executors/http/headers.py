@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 from fencepost.errors import InvalidSpec, RetryableFailure
 from fencepost.executors.http.limits import HEADER_LENGTH_MAX, HEADERS_MAX, SECRET_LENGTH_MIN
-from fencepost.executors.http.secrets import is_reference, read_secret
-from fencepost.executors.secrets import Source
+from fencepost.executors.http.secrets import read_secret
 from fencepost.guards.http import header_form
 from fencepost.guards.http import headers as of_a_run
 from fencepost.model.quoting import quoted
+from fencepost.model.secret import is_reference
 from fencepost.ports.run import Run
+from fencepost.telemetry.secret_source import Source
 from fencepost.version import VERSION
 
 OURS = ("idempotency-key", "webhook-", "fencepost-")

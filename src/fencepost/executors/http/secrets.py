@@ -7,23 +7,15 @@ target may send back what it got, and a cut may leave a piece of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from fencepost.errors import InvalidSpec, RetryableFailure
 from fencepost.executors.http.limits import SECRET_LENGTH_MIN, SECRETS_MAX
-from fencepost.executors.secrets import Source
-from fencepost.model.secret import MASK
+from fencepost.model.secret import MASK, is_reference
+from fencepost.telemetry.secret_source import Source
 from fencepost.telemetry.secrets import LENGTH_MIN, remember, spellings
 
 WEBHOOK_PREFIX = "whsec_"
-
-_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\0]+")
-
-
-def is_reference(text: str) -> bool:
-    """Whether a text says where a secret is kept."""
-    return _REFERENCE.fullmatch(text) is not None
 
 
 def parse_references(given: object) -> tuple[Source, ...]:

@@ -1,8 +1,8 @@
 """The doorkeeper: knows who comes, lets them in, and sees them out.
 
 There are two ways in. A program shows a token with each request (`Authorization: Bearer`). A person shows a
-token or a sign-in link once, and gets a session, which their browser shows as a cookie from then on. A
-request that shows a token is judged by that alone, whatever cookie came with it.
+token or a sign-in link once, or signs in at the provider, and gets a session, which their browser shows as a
+cookie from then on. A request that shows a token is judged by that alone, whatever cookie came with it.
 
 Who is refused hears one thing, whatever was wrong: a stranger learns nothing about which credentials there
 are. The log has the id, never the secret. An address from which too many wrong ones came is not listened to
@@ -16,6 +16,7 @@ import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
 
 from litestar.types import HTTPScope, Scope
 
@@ -35,6 +36,7 @@ from fencepost.model.access import (
     SessionRecord,
     accountable,
     digest_of,
+    is_person,
     mint,
     read_credential,
 )
@@ -45,6 +47,7 @@ from fencepost.telemetry.logs import Log
 from fencepost.telemetry.secrets import remember
 from fencepost.web.auth.known import Known, Looked, id_of
 from fencepost.web.auth.limits import Limiter, network_of
+from fencepost.web.auth.people import Person
 from fencepost.web.auth.reading import bearer, client_of, headers, session_cookie
 from fencepost.web.auth.setting import checked_token, mark_of
 
@@ -87,7 +90,7 @@ class Doorkeeper:
         clock: Clock | None = None,
         dice: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
-        clock = clock or SystemClock()
+        self.clock = clock = clock or SystemClock()
         self.settings = settings
         self.terms = SessionTerms(settings.session_lasts_s, settings.session_idle_s)
         self._book = store.access
@@ -95,6 +98,7 @@ class Doorkeeper:
         self._log = Log("web.door")
         self._setting = digest_of(checked_token(settings.token)) if settings.token else ""
         self._setting_mark = mark_of(settings.token)
+        self._provider = urlsplit(settings.oidc_issuer).netloc
         if settings.token:
             remember(settings.token)
         self._known = Known(store.access, clock, self.terms)
@@ -159,6 +163,20 @@ class Doorkeeper:
         self._log.info("signed in", name=opened.name, session=opened.session_id, client=client)
         return session
 
+    async def sign_in_person(self, person: Person, client: str) -> Credential:
+        """A new session for somebody who has signed in at the provider."""
+        session = mint(Kind.SESSION, self._dice)
+        about = person.name, person.role, person.namespace, person.known_by, self.terms.lasts_s
+        opened = await self._book.open_session(
+            NewSession(session.credential_id, session.digest, *about),
+            by_token=False,
+            author=Author(person.name, f"sign-in from {client}", credential=person.known_by),
+            asked_in=self.settings.namespace,
+        )
+        assert opened is not None, "it rests on no token that could have ended"
+        self._log.info("signed in", name=opened.name, session=opened.session_id, client=client)
+        return session
+
     async def sign_out(self, principal: Principal, client: str) -> None:
         """End the session that somebody came with."""
         if principal.came is Came.SESSION:
@@ -203,7 +221,7 @@ class Doorkeeper:
 
     def _is_good(self, looked: Looked) -> bool:
         record = looked.record
-        if isinstance(record, SessionRecord) and self._is_of_another_setting(record.rests_on):
+        if isinstance(record, SessionRecord) and self._is_of_another_basis(record.rests_on):
             return False
         return self._known.is_good(looked)
 
@@ -215,6 +233,12 @@ class Doorkeeper:
         self._setting_from.move_to_end(client)
         if len(self._setting_from) > ADDRESSES_MAX:
             self._setting_from.popitem(last=False)
+
+    def _is_of_another_basis(self, rests_on: str | None) -> bool:
+        """Whether it rests on a setting or a provider that is not the one of this server."""
+        if is_person(rests_on):
+            return not self._provider or not rests_on.endswith(f"@{self._provider}")
+        return self._is_of_another_setting(rests_on)
 
     def _is_of_another_setting(self, rests_on: str | None) -> bool:
         return rests_on is not None and rests_on.startswith(SETTING) and rests_on != self._setting_id()
@@ -245,7 +269,7 @@ class Doorkeeper:
         found = await self._book.find_link(shown.credential_id)
         if found is None or not shown.fits(found.digest):
             return None
-        if self._is_of_another_setting(found.record.rests_on):
+        if self._is_of_another_basis(found.record.rests_on):
             return None
         credential = accountable(shown.credential_id, found.record.rests_on)
         return await self._book.redeem_link(

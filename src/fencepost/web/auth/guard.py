@@ -23,11 +23,11 @@ from fencepost.telemetry.events import RefusedFor, RequestRefused, emit
 from fencepost.web.auth.doorkeeper import Admitted, Doorkeeper, Refused
 from fencepost.web.auth.headers import STATIC, dressed
 from fencepost.web.auth.reading import bearer, header, session_cookie, wants_page
-from fencepost.web.auth.redirects import asked_path, sign_in_url
+from fencepost.web.auth.redirects import OIDC, OIDC_BACK, SIGN_IN, asked_path, sign_in_url
 from fencepost.web.problems import TOO_MANY, UNAUTHORIZED, Problem, store_away
 from fencepost.web.sending import send_page, send_plain_problem, send_problem, send_redirect
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/sign-in"})
+OPEN_PATHS = frozenset({"/healthz", "/readyz", SIGN_IN, OIDC, OIDC_BACK})
 METRICS = "/metrics"
 CHALLENGE = 'Bearer realm="fencepost"'
 NO_TOKEN = "show a token: Authorization: Bearer TOKEN"

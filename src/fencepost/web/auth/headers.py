@@ -6,7 +6,7 @@ from typing import Any
 
 from litestar.types import Scope, Send
 
-from fencepost.web.auth.redirects import SIGN_IN
+from fencepost.web.auth.redirects import WAYS
 
 STATIC = "/static/"
 POLICY = "; ".join(
@@ -34,7 +34,7 @@ HSTS = b"max-age=31536000"
 def dressed(scope: Scope, send: Send) -> Send:
     """A `send` that adds them to the answer of this request. What a route says of the same is replaced; only
     the files of the dashboard say for how long they may be kept."""
-    given = {**ALWAYS, b"referrer-policy": b"no-referrer" if scope["path"] == SIGN_IN else b"same-origin"}
+    given = {**ALWAYS, b"referrer-policy": b"no-referrer" if scope["path"] in WAYS else b"same-origin"}
     if not scope["path"].startswith(STATIC):
         given[b"cache-control"] = b"no-store"
     if scope["scheme"] in ("https", "wss"):

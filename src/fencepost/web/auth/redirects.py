@@ -10,6 +10,9 @@ from fencepost.web.auth.reading import header, is_own
 
 SIGN_IN = "/sign-in"
 SIGN_OUT = "/sign-out"
+OIDC = f"{SIGN_IN}/oidc"
+OIDC_BACK = f"{OIDC}/callback"
+WAYS = frozenset({SIGN_IN, SIGN_OUT, OIDC, OIDC_BACK})
 HOME = "/"
 LENGTH_MAX = 2_000
 
@@ -27,7 +30,7 @@ def local_path(text: str | None) -> str:
         parts = urlsplit(text)
     except ValueError:
         return HOME
-    if parts.scheme or parts.netloc or parts.path in (SIGN_IN, SIGN_OUT):
+    if parts.scheme or parts.netloc or parts.path in WAYS:
         return HOME
     return text
 

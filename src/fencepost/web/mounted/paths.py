@@ -18,13 +18,15 @@ LINK = re.compile(rb'(\s(?:href|src|action|formaction)=")/(?!/)')
 COOKIE_PATH = re.compile(rb"(;\s*path=)/(?=;|$)", re.IGNORECASE)
 KEPT = ("type", "asgi", "http_version", "method", "scheme", "query_string", "client", "server", "extensions")
 """What the parts inside see of the host's scope, beside the path and the headers."""
+PLAIN = "/:@!$()*+,=~"
+"""What may stand in a path as it is, and means nothing to HTML or to a cookie."""
 HTML = b"text/html"
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def split_path(scope: HTTPScope) -> tuple[str, str]:
-    """The path of the host and the rest, both as they were sent.
+    """The path of the host, fit for a link, and the rest as it was sent.
 
     Servers and frameworks differ in whether the path includes the host's; one that does not is taken whole.
     """
@@ -34,8 +36,8 @@ def split_path(scope: HTTPScope) -> tuple[str, str]:
         return "", sent
     for end in (*(found.start() for found in re.finditer("/", sent)), len(sent)):
         if end and unquote(sent[:end]) == root:
-            return sent[:end], sent[end:] or "/"
-    return quote(root), sent
+            return quote(root, safe=PLAIN), sent[end:] or "/"
+    return quote(root, safe=PLAIN), sent
 
 
 def inner_scope(scope: HTTPScope, path: str) -> HTTPScope:

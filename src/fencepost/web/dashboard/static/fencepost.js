@@ -2,7 +2,6 @@
 "use strict";
 
 const YEAR_S = 31536000;
-// The path that this is served under, which the address of this very script ends.
 const root = new URL(document.currentScript.src).pathname.replace(/\/static\/[^/]*$/, "");
 const remember = (name, value) => {
   document.cookie = `${name}=${encodeURIComponent(value)}; path=${root || "/"}; max-age=${YEAR_S}; samesite=lax`;
