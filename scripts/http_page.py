@@ -29,7 +29,7 @@ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8580/api/v1/openapi.json
   and the answer is the first one's, marked `Idempotency-Replayed: true`. A key is remembered for a day.
   They also take a `reason`, for the audit log. What makes a token or a link takes no key: its answer is
   kept nowhere, and a repeated call makes another one.
-- **Edits** of what has versions take `If-Match` with the `ETag` of what was read, so that nobody's change
+- **Edits** of what has versions take `If-Match` with the `ETag` of what was read, so that no other change
   is lost. Any other call refuses the header.
 - **Times** are instants in UTC; where it says so also a length of time ago, such as `2h`.
 - **Live**: `GET /api/v1/events`, see [the dashboard](../guides/dashboard.md).

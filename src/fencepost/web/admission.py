@@ -1,22 +1,22 @@
-"""Turns: how many requests are worked on at once.
+"""Admission: how many requests are worked on at once.
 
-The web has an event loop and connections of its own (`server.py`), but one store with all nodes. Whoever asks
-often enough would take the memory of this process and the time of that store. So a few requests are worked on
-at a time; the others wait in the order in which they came. Those who would wait too long, or find too many
-before them, of others or of their own, are turned away with a 503: nothing of theirs was done.
+The web has an event loop and connections of its own (`server.py`), but one store with all nodes. A caller
+with enough requests would take the memory of this process and the time of that store. So a few requests are
+worked on at a time; the others wait in the order in which they came. A request that would wait too long, or
+finds too many before it, of other callers or of its own, is refused with a 503: no part of it was done.
 
-There are lanes, and nobody waits for those of another one. Pages and calls share one. The reports of workers
-outside have turns of their own: a heartbeat that waits behind pages may come too late, and the run of a
-worker that lives would be rescued. So have those without a credential (the sign-in), who must not keep out
-those who have one.
+There are lanes, and no request waits for those of another lane. Pages and calls share one. The reports of
+workers outside have turns of their own: a heartbeat that waits behind pages may come too late, and the run of
+a worker that lives would be rescued. So have requests without a credential (the sign-in), which must not keep
+out those with one.
 
-What waits by design has no turn: live streams, and claims, which are bounded by the waiting room. Nor have
+Requests that wait by design have no turn: live streams, and claims, which the long poll bounds. Nor have
 files and `/healthz`, which cost the store nothing, and `/readyz`, which costs it the same for one as for all
-(`health.py`): what a probe is told must not depend on how many look at pages.
+(`health.py`): a probe's answer must not depend on how many people look at pages.
 
-A turn ends as the answer begins: the work is done then, and one who reads slowly must not hold it. A request
-that waits for a search for fire times holds none meanwhile (`lanes.py`). One credential has half of the turns
-at most.
+A turn ends as the answer begins: the work is done then, and a slow reader must not hold it. A request that
+waits for a search for fire times holds none meanwhile (`lanes.py`). One credential has at most half of the
+turns.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from fencepost.web.sending import send_problem
 
 AT_ONCE_MAX = 8
 AT_ONCE_EACH_MAX = 4
-"""Of one credential. Those of workers outside and of strangers are not counted."""
+"""The limit of one credential. Requests of workers outside and without a credential are not counted."""
 REPORTS_AT_ONCE_MAX = 4
 STRANGERS_AT_ONCE_MAX = 2
 WAITING_EACH_MAX = 100
-"""Of one credential, or of one address without: nobody takes the places of all others. Workers share one."""
+"""The limit of one credential, or of one address without: no caller takes all places. Workers share one."""
 WITHIN_S = 5.0
 FREE = frozenset({"/healthz", "/readyz", f"{API}/events", f"{API}/claims"})
 STATIC = "/static/"
@@ -54,7 +54,7 @@ BUSY = "too many requests wait here: nothing of this one was done, ask again lat
 
 class Turns:
     """An application that works on a few requests at once. Its requests are whole: it stands behind the
-    request limits, so that nobody holds a turn by sending slowly."""
+    request limits, so that no caller holds a turn by sending slowly."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Turns:
             current_turn.reset(token)
 
     def _lane_of(self, scope: HTTPScope) -> Lane | None:
-        """The router takes a path with a slash more for the same; so it is here."""
+        """The lane of the path. As for the router, one more slash at its end makes no difference."""
         path = normalize_path(scope["path"])
         if path in FREE or path.startswith(STATIC):
             return None
@@ -111,13 +111,14 @@ class Turns:
 
 
 def _who(scope: HTTPScope) -> str:
-    """The credential of whoever asks; strangers have their addresses."""
+    """The credential of the caller; callers without one have their addresses."""
     principal = scope["state"].get("principal")
     return principal.asker if isinstance(principal, Principal) else client_of(scope)
 
 
 async def _wait(turn: Turn, receive: Receive, within_s: float) -> bool:
-    """Until it is its turn, whoever asked has gone, or it took too long; whether they have gone."""
+    """Wait for the turn, until the caller has gone or it took too long; returns whether the caller has
+    gone."""
     leaving = asyncio.create_task(_gone(receive))
     try:
         await asyncio.wait({turn.come, leaving}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)

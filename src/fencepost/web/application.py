@@ -1,8 +1,8 @@
 """The application: routes behind the limits of a request, behind a guard.
 
-Whoever asks through a trusted proxy is taken for who they are. A request meets the guard first, which lets
-nobody pass without a credential but to health and the way in; then `RequestLimits` reads its body
-within bounds; then it waits for admission; then comes its route.
+A caller behind a trusted proxy is identified by its own address. A request meets the guard first, which
+refuses all requests without a credential, except those to health and to the sign-in. Then `RequestLimits`
+reads its body within bounds; then it waits for admission; then comes its route.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WORKER_PROTOCOL = (claims.claim, reports.heartbeat, reports.complete, reports.fa
 
 
 def build_application(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None = None) -> ASGIApp:
-    """The whole: what a server is given. Whoever has a hub runs it."""
+    """The whole application for a server. The caller runs the hub that it passes."""
     turns = Turns(inside(answering_head(build_routes(serving, hub)), doorkeeper))
     guarded = Guarded(RequestLimits(turns), doorkeeper)
     proxies = serving.settings.trusted_proxies if doorkeeper.signs_in else ()
@@ -49,8 +49,8 @@ def build_application(serving: Serving, doorkeeper: Doorkeeper, hub: Hub | None 
 
 
 def answering_head(routes: Litestar) -> ASGIApp:
-    """HEAD is answered as GET is; the server leaves the body out. It stands behind the guard, so a caller who
-    may not ask by GET may not by HEAD. A stream has no end to wait for, and is read by GET alone."""
+    """HEAD is answered as GET is; the server leaves the body out. It stands behind the guard, so a caller
+    that may not GET may not HEAD. A stream has no end to wait for, and is read only by GET."""
     streams = {one.path for one in routes.routes if isinstance(one, ASGIRoute)}
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,17 +97,17 @@ def routes(serving: Serving, hub: Hub) -> list[ControllerRouterHandler]:
 
 @get("/openapi.json", operation_id="openapi", summary="This document", tags=["document"])
 async def openapi() -> Response[Any]:
-    """What the API is, for programs: OpenAPI 3.1."""
+    """The description of the API for programs: OpenAPI 3.1."""
     return Response(describe(), media_type="application/json")
 
 
 def closed_hub(serving: Serving) -> Hub:
-    """For routes beside which nothing runs: a stream ends as it begins."""
+    """For routes without a running hub: a stream ends as it begins."""
 
-    async def nobody(principals: Sequence[Principal]) -> Collection[str]:
+    async def none_good(principals: Sequence[Principal]) -> Collection[str]:
         return ()
 
-    hub = Hub(serving.store, nobody, SystemClock())
+    hub = Hub(serving.store, none_good, SystemClock())
     hub.close()
     return hub
 

@@ -1,4 +1,4 @@
-"""Where the server listens: HOST:PORT, bound before anything else runs."""
+"""The address of the server: HOST:PORT, bound before anything else runs."""
 
 from __future__ import annotations
 

@@ -1,23 +1,23 @@
-"""Connections: how many there may be, which one goes where there are too many, and what one may cost.
+"""Connections: how many there may be, which one is closed where there are too many, and what one may cost.
 
-Everybody who reaches the socket can open connections and say nothing; that needs no credential. Each takes
+A client that reaches the socket can open connections and send nothing; that needs no credential. Each takes
 a file of the process, and the store, the leases and the jobs need files too. So this module protects the
 planner.
 
-**How many.** At most half of the files that the process may open. Beyond that the connection that has said
+**How many.** At most half of the files that the process may open. Beyond that the connection that has sent
 nothing for longest is closed in favour of the new one, then the one that has rested longest since its last
-answer. What is being answered stays: where all are, the new one is closed. So a probe of a load balancer is
-answered however many are silent. With TLS a connection counts from the moment it is accepted, because a
-client may begin the handshake and say nothing.
+answer. A connection that is being answered stays: where all are, the new one is closed. So a probe of a load
+balancer is answered however many are silent. With TLS a connection counts from the moment it is accepted,
+because a client may begin the handshake and send nothing.
 
 **How long.** The server library waits without end for the first request, and for one whose headers come
-drop by drop. Here a connection is closed where no whole request is there some seconds after it was made, or
+drop by drop. Here a connection is closed without a whole request within some seconds after it was made, or
 after the last answer. Where answers are not taken, the connection is cut after some seconds too.
 
-**How much.** Of what a connection sends, so many bytes are read at a time, and no more before they are
-answered. A body in tiny pieces costs far more than its bytes, and ends the connection. Of its requests one
-is answered in each pass of the loop, however many came at once. Of its answers one waits at most, beside
-what the transport buffers (64 KiB).
+**How much.** From a connection a bounded number of bytes is read at a time, and no more before they are
+answered. A body in tiny pieces costs far more than its bytes, and ends the connection. One of its requests is
+answered in each pass of the loop, however many came at once. At most one of its answers waits, beside what
+the transport buffers (64 KiB).
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ DESCRIPTORS_MAX = 65_536
 HANDSHAKE_WITHIN_S = 10.0
 BETWEEN_S = 20
 TAKEN_WITHIN_S = 20.0
-"""How long answers may wait for a reader who does not keep up."""
+"""How long answers may wait for a slow reader."""
 READ_BYTES = 32 * 1024
 PIECES_FREE = 64
 PIECE_BYTES_MIN = 128
-"""Beyond the first pieces of a body each has to have so many bytes on average."""
+"""After the first pieces of a body, the pieces must have at least this number of bytes on average."""
 
 
 def protocols(limit: ConnectionLimit, tls: Tls | None) -> Callable[..., asyncio.Protocol]:
-    """What makes the protocol of each connection; with TLS, one that does the handshake first."""
+    """The factory of the protocol of each connection; with TLS, of one that does the handshake first."""
     if tls is None:
         return partial(Connection, limit)
     context = tls.context()
@@ -61,7 +61,7 @@ def protocols(limit: ConnectionLimit, tls: Tls | None) -> Callable[..., asyncio.
 
 
 def connections_max() -> int:
-    """How many connections a server has at most, after the process may open as many files as it can get."""
+    """The largest number of connections of a server; raises the number of files that the process may open."""
     return min(CONNECTIONS_MAX, _raise_descriptors() // 2)
 
 
@@ -69,11 +69,12 @@ class Member(Protocol):
     """One connection."""
 
     def drop(self) -> None:
-        """Close it now, whatever was not sent yet."""
+        """Close it now; what was not sent yet is lost."""
 
 
 class ConnectionLimit:
-    """Those who have said nothing yet and those who rest, the longest first, and those who are answered."""
+    """Connections that have sent nothing yet and those that rest, the longest first, and those being
+    answered."""
 
     def __init__(self, most: int = CONNECTIONS_MAX) -> None:
         self._most = most
@@ -86,7 +87,7 @@ class ConnectionLimit:
         return len(self._silent) + len(self._resting) + len(self._answered)
 
     def enter(self, member: Member) -> None:
-        """A new one, in the place of another where there are too many."""
+        """Add a connection, in the place of another where there are too many."""
         if self._is_closed:
             member.drop()
             return
@@ -106,12 +107,12 @@ class ConnectionLimit:
         self._move(member, self._resting)
 
     def leave(self, member: Member) -> None:
-        """It is over; one that was sent away is gone already."""
+        """It is over; a connection that was dropped is gone already."""
         for some in (self._silent, self._resting, self._answered):
             some.pop(member, None)
 
     def close(self) -> None:
-        """New ones are refused, and those who have said nothing go."""
+        """Refuse new ones, and close those that have sent nothing."""
         self._is_closed = True
         for member in list(self._silent):
             self.leave(member)
@@ -124,7 +125,7 @@ class ConnectionLimit:
 
 
 class Handshake(asyncio.Protocol):
-    """One connection before its TLS; `connection` makes what it is afterwards."""
+    """One connection before its TLS; `connection` makes the protocol that follows."""
 
     def __init__(
         self, limit: ConnectionLimit, tls: ssl.SSLContext, connection: Callable[[], asyncio.Protocol]
@@ -163,7 +164,7 @@ class Handshake(asyncio.Protocol):
 
 
 class _Early(asyncio.Protocol):
-    """What comes together with the end of the handshake, before the task knows that it ended."""
+    """Takes the bytes that come with the end of the handshake, before the task knows that it ended."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -179,7 +180,7 @@ class _Early(asyncio.Protocol):
         self.is_over = True
 
     def hand_over(self, transport: asyncio.Transport, connection: asyncio.Protocol) -> None:
-        """From now on everything is the connection's."""
+        """From now on everything goes to the connection."""
         transport.set_protocol(connection)
         connection.connection_made(transport)
         for said in self._said:
@@ -257,12 +258,12 @@ class Connection(H11Protocol):
         self._set_alarm()
 
     def drop(self) -> None:
-        """Close it now: whoever takes nothing would hold it by what was not sent yet."""
+        """Close it now: a client that takes nothing would hold it by unsent bytes."""
         self.transport.abort()
 
     @property
     def _is_idle(self) -> bool:
-        """Whether no answer is waited for."""
+        """Whether no answer is pending."""
         cycle: Any = self.cycle
         return cycle is None or cycle.response_complete
 

@@ -1,4 +1,4 @@
-"""The counter at which workers outside are served."""
+"""What the calls of workers outside work with."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fencepost.web.serving import Caller, Serving
 
 @dataclass(frozen=True)
 class Counter:
-    """What their verbs are carried out with."""
+    """The verbs and the caller of one call of a worker outside."""
 
     serving: Serving
     caller: Caller
     until_gone: Callable[[Callable[[], None]], AbstractAsyncContextManager[None]]
-    """Within it, the function is called as soon as whoever asked has hung up."""
+    """Within it, the function is called as soon as the caller has hung up."""
 
     @property
     def verbs(self) -> WorkVerbs:

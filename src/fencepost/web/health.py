@@ -19,8 +19,8 @@ STORE_WITHIN_S = 2.0
 
 
 class Readiness:
-    """Whether the process can serve. The store is asked once for all who want to know at the same time:
-    nobody needs a credential for that, so there may be any number of them."""
+    """Whether the process can serve. The store is asked once for all callers at the same time: they need no
+    credential for that, so there may be any number of them."""
 
     def __init__(self, store: Store, room: LongPoll) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class Readiness:
         self._asking: asyncio.Task[StoreTime] | None = None
 
     async def check(self) -> None:
-        """Nothing where it can; else why it cannot."""
+        """Return where it can serve; else raise why it cannot."""
         if self._room.closed:
             raise TurnedAway("the server is stopping")
         if self._asking is None or self._asking.done():
@@ -42,7 +42,7 @@ class Readiness:
 
 
 def _seen(asking: asyncio.Task[StoreTime]) -> None:
-    """Those who wanted to know may be gone by now."""
+    """The callers may be gone by now."""
     if not asking.cancelled():
         asking.exception()
 

@@ -1,8 +1,8 @@
 """Changes that are repeated under one `Idempotency-Key` happen once.
 
 The first call with a key is carried out and its answer kept; later ones get that answer. Where the first was
-cut off before its answer was kept, the next one carries the change out again, told when it was first asked:
-what it writes under a key made of that time it writes once, and what would be refused because the first had
+cut off before its answer was kept, the next one carries the change out again, with the time of the first
+call. What it writes under a key made of that time it writes once, and a refusal because the first call had
 done it already is answered as done. A call that was refused was not carried out, and leaves its key free.
 """
 
@@ -69,7 +69,7 @@ class Idempotency:
         try:
             answer = await carry_out(once)
         except StoreUnavailable:
-            raise  # Whether it was carried out is unknown, and the book cannot be asked either.
+            raise  # Whether it was carried out is unknown, and the keys cannot be read either.
         except BaseException:
             await self._book.drop(*whose)
             raise
@@ -79,7 +79,7 @@ class Idempotency:
 
 
 def key_of(header: str | None) -> str | None:
-    """The key that came; refused where it is none."""
+    """The key in the header; refused where it is no valid key."""
     if header is None:
         return None
     if not header or len(header) > KEY_LENGTH_MAX or not header.isascii() or not header.isprintable():
@@ -89,5 +89,5 @@ def key_of(header: str | None) -> str | None:
 
 
 def fingerprint(one: Operation[Any, Any, Any], request: Any) -> str:
-    """Of what is asked: two calls that ask for the same have the same."""
+    """A digest of the request: two calls that ask for the same have the same."""
     return hashlib.sha256(one.name.encode() + b"\0" + msgspec.json.encode(request)).hexdigest()

@@ -1,7 +1,7 @@
-"""A lane: how many requests of one kind are worked on at once, in whose turn.
+"""A lane: how many requests of one kind are worked on at once, and in which order.
 
 A request waits for its turn, works, and gives it back. While it waits for a search for fire times
-(`services/offload.py`) it gives its turn to others (`off_turn`), and comes back before those who wait.
+(`services/offload.py`) it gives its turn to others (`off_turn`), and comes back before those that wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fencepost.services.offload import Offload
 T = TypeVar("T")
 
 WAITING_MAX = 200
-"""In each lane."""
+"""The limit of each lane."""
 
 
 class Turn:
@@ -34,7 +34,7 @@ class Turn:
         self._is_over = False
 
     def end(self) -> None:
-        """Give the turn back, or the place in the queue; as often as one likes."""
+        """Give the turn back, or the place in the queue; may be called more than once."""
         self._is_over = True
         self._release()
 
@@ -45,7 +45,7 @@ class Turn:
             self._release()
 
     async def back(self) -> None:
-        """Take the turn again, before all who wait."""
+        """Take the turn again, before all that wait."""
         self._away -= 1
         if self._away or self._is_over:
             return
@@ -65,8 +65,8 @@ current_turn: ContextVar[Turn | None] = ContextVar("fencepost_turn", default=Non
 
 
 def off_turn(offload: Offload) -> Offload:
-    """The same, and the request that waits for it holds no turn meanwhile. One that is cancelled is over, and
-    waits for nothing."""
+    """The same search, but the request that waits for it holds no turn meanwhile. A cancelled request is
+    over, and waits for nothing."""
 
     async def waiting(work: Callable[[], T]) -> T:
         turn = current_turn.get()
@@ -99,7 +99,8 @@ async def without_turn() -> AsyncIterator[None]:
 
 
 class Lane:
-    """So many at work, and so many who wait, in order, and of both so many of one and the same."""
+    """A limit of requests at work and one of those that wait, in order, and of both a limit for each
+    caller."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class Lane:
         return turn
 
     def enter_first(self, turn: Turn) -> None:
-        """One that was admitted before, and waits again where it must."""
+        """A request that was admitted before; it waits again where it must."""
         if self._may_work(turn):
             self._begin(turn)
         else:
@@ -141,7 +142,7 @@ class Lane:
             self._waiting_of[turn.who] += 1
 
     def let_go(self, turn: Turn) -> None:
-        """The turn goes to whoever waits longest and may have one more."""
+        """Give the turn to the request that has waited longest and whose caller may have one more."""
         if not turn.come.done():
             self._waiting.remove(turn)
             _count_out(self._waiting_of, turn)
@@ -165,7 +166,7 @@ class Lane:
 
 
 def _count_out(counts: Counter[str], turn: Turn) -> None:
-    """Whoever has none left is not remembered."""
+    """Callers without a request are forgotten."""
     counts[turn.who] -= 1
     if not counts[turn.who]:
         del counts[turn.who]

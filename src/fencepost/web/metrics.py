@@ -1,8 +1,8 @@
 """`/metrics` in the web: the page that Prometheus scrapes.
 
 The guard decides whether it is open, by the setting `metrics_open`. Where it is not, it is for credentials of
-the namespace that this process counts, and for those that are good everywhere: the names of jobs are a
-tenant's own. The page is made in a thread, because many series take their time.
+the namespace that this process counts, and for those that are good everywhere: the names of jobs belong to
+their tenant. The page is made in a thread, because many series take time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The OpenAPI document, from the operations themselves.
 
-Parameters and bodies are their structs, prose is their functions', and which problems an operation may answer
-with follows from what it is.
+Parameters and bodies come from the operations' structs, prose from their functions. The problems that an
+operation may answer with follow from its properties.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ IF_MATCH = {
     "name": "If-Match",
     "in": "header",
     "required": True,
-    "description": "The ETag of what you read, so that nobody's change is lost; or `*`.",
+    "description": "The ETag of what you read, so that no other change is lost; or `*`.",
     "schema": {"type": "string", "examples": ['"v3"', "*"]},
 }
 PROBLEM_SCHEMA = {
@@ -222,7 +222,7 @@ def _health(word: str, summary: str, prose: str, kinds: Iterable[Kind]) -> dict[
 
 
 def _takes_key(one: Operation[Any, Any, Any]) -> bool:
-    """What makes a secret takes none: its answer is kept nowhere, so it cannot be given again."""
+    """An operation that makes a secret takes none: its answer is not kept, so it cannot be given again."""
     return one.changes and not one.secret
 
 

@@ -1,7 +1,7 @@
 """Problems: every answer that is not a success, as `application/problem+json` (RFC 9457).
 
-The last word of `type` is what a program may rely on; `detail` is for people. What we did not expect is
-answered with an id and nothing else: the log has the rest under that id.
+Programs may rely on the last word of `type`; `detail` is for people. An unexpected error is answered with an
+id and nothing else: the log has the rest under that id.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def answer(problem: Problem) -> Response[bytes]:
 
 
 def of_exception(error: Exception) -> Problem:
-    """What whoever asked is told of an error."""
+    """The caller's answer for an error."""
     match error:
         case Refusal():
             return error.problem
@@ -179,12 +179,12 @@ def _kind_of(error: UsageError) -> Kind:
 
 
 def store_away() -> Problem:
-    """What the store itself said may hold an address; it stays in the log."""
+    """The store's own message may hold an address; it stays in the log."""
     return Problem(STORE_AWAY, f"the store did not answer: {UNKNOWN}", {"Retry-After": str(STORE_AWAY_S)})
 
 
 def unexpected(error: BaseException) -> Problem:
-    """An id for whoever asked, the traceback for the log."""
+    """An id for the caller, the traceback for the log."""
     problem_id = uuid4().hex
     logging.getLogger(f"{ROOT}.web").error(
         "unexpected error", exc_info=error, extra={FIELDS: {"problem_id": problem_id}}

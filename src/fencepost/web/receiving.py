@@ -1,4 +1,4 @@
-"""What a layer took from a request, given on to the next one."""
+"""Passes on to the next layer what a layer took from a request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The request limits: what a request is brought into before the application sees it.
+"""The request limits: what is checked of a request before the application sees it.
 
-The body is read here, up to a size and within a time, so that nobody holds a place by sending slowly. The
-path stays as it was sent: a run key may hold an encoded `/`, which decoding would turn into a border.
+The body is read here, up to a size and within a time, so that no client holds a place by sending slowly. The
+path stays as it was sent: a run key may hold an encoded `/`, which decoding would turn into a separator.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def as_sent(app: ASGIApp) -> ASGIApp:
 
 
 class Gone(Exception):
-    """Whoever asked hung up before the request was whole."""
+    """The client hung up before the request was whole."""
 
 
 class RequestLimits:
@@ -52,7 +52,7 @@ class RequestLimits:
             await self._app(scope, receive, send)
             return
         if scope["path"].startswith("//"):
-            # Wherever a page leads back to itself, this would be the address of another server.
+            # A page that leads back to itself would otherwise lead to the address of another server.
             scope["path"] = f"/{scope['path'].lstrip('/')}"
         if _is_ambiguous(scope):
             await send_problem(scope, send, Problem(MALFORMED, AMBIGUOUS))

@@ -1,8 +1,8 @@
 """Operations as routes: who may ask, what was asked, carried out once, answered.
 
-Every operation comes by here, and none has a way of its own: the role that it needs and the namespace of
-whoever asks are looked at before anything of the request is. What is not in the caller's namespace is not
-there for them, and is answered as anything that is not there.
+Every operation comes by here, and none has a way of its own: the role that it needs and the namespace of the
+caller are checked before anything else of the request. What is not in the caller's namespace does not exist
+for the caller, and is answered as not found.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _handler(one: Operation[Any, Any, Any], serving: Serving, repeats: Idempoten
 
 
 def admitted(one: Operation[Any, Any, Any], http_request: Request[Any, Any, Any], home: Namespace) -> Caller:
-    """Who asks; a refusal where they may not."""
+    """The caller; a refusal where it may not ask."""
     principal: Principal = http_request.scope["state"]["principal"]
     if not principal.role.covers(one.role):
         told = f"{one.name} needs the role {one.role}; this credential has {principal.role}"
@@ -86,7 +86,7 @@ def admitted(one: Operation[Any, Any, Any], http_request: Request[Any, Any, Any]
 
 
 def read(one: Operation[Any, Any, Any], http_request: Request[Any, Any, Any], body: bytes) -> Any:
-    """What is asked; a refusal where it does not fit."""
+    """The request's value; a refusal where it does not fit."""
     parts = Parts(
         path={name: _decoded(name, http_request.path_params[name]) for name in one.in_path},
         query=_query(http_request),
@@ -97,7 +97,7 @@ def read(one: Operation[Any, Any, Any], http_request: Request[Any, Any, Any], bo
     if parts.if_match is not None and not versioned:
         raise Refusal(_invalid("If-Match", f"{one.name} looks at no version; leave the header out"))
     if parts.if_match is None and versioned:
-        told = "send If-Match with the ETag of what you read, so that nobody's change is lost, or *"
+        told = "send If-Match with the ETag of what you read, so that no other change is lost, or *"
         raise Refusal(Problem(PRECONDITION, told))
     try:
         return from_call(one, parts)
@@ -191,7 +191,7 @@ def _decoded(name: str, segment: str) -> str:
 
 
 def _unfit(one: Operation[Any, Any, Any], name: str, message: str) -> Problem:
-    """What no path can name is not there."""
+    """A name that no path can hold does not exist."""
     if name in one.in_path:
         return Problem(NOT_FOUND, f"there is no such {name}: {message}")
     return _invalid(name, message)
@@ -203,7 +203,7 @@ def _invalid(name: str, message: str) -> Problem:
 
 @asynccontextmanager
 async def _watching(http_request: Request[Any, Any, Any], gone: Callable[[], None]) -> AsyncIterator[None]:
-    """Say so as soon as whoever asked has hung up: nobody is there for whom to wait."""
+    """Call `gone` as soon as the caller has hung up: there is no reason to wait any more."""
     watcher = asyncio.create_task(_until_gone(http_request, gone))
     try:
         yield

@@ -14,8 +14,8 @@ HTML = "text/html; charset=utf-8"
 
 
 async def send_problem(scope: HTTPScope, send: Send, problem: Problem) -> None:
-    """The problem as a whole answer, a page for whoever looks with a browser; the connection is closed,
-    because its request may not have been read."""
+    """The problem as a whole answer, as a page for a browser; the connection is closed, because its request
+    may not have been read."""
     if wants_page(scope):
         await _send_refusal(send, problem, problem_page(scope, problem).encode(), HTML)
     else:

@@ -1,11 +1,11 @@
 """The server: the application on a socket, in a thread with an event loop and a store of its own.
 
-Anybody who reaches the socket can make this loop busy. The planner, the elector, the worker and the heartbeat
-of the same process have loops and connections of their own, and go on.
+A client that reaches the socket can make this loop busy. The planner, the elector, the worker and the
+heartbeat of the same process have loops and connections of their own, and go on.
 
 The socket is bound before anything runs, so that a port that is taken is one line and not a dead process.
-When the process is asked to stop, live streams end at once, whoever waits for work is answered with nothing,
-and the answers on their way are let out.
+When the process is asked to stop, live streams end at once, workers that wait for work get an empty answer,
+and the answers on their way are sent.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from fencepost.web.tls import Tls
 
 GRACE_S = 5
 ENDED_WITHIN_S = 15.0
-"""How long a node that stops waits for the web: the grace, and the store's farewell."""
+"""How long a node that stops waits for the web: the grace, and the time to close the store."""
 OPEN_AGAIN_S = 1.0
 HEAD_BYTES_MAX = 32 * 1024
 ACCEPTED_AT_ONCE = 32
-"""In one turn of the loop. It takes a few turns until one that is too many is sent away, and until then each
-takes up a file."""
+"""The number of connections accepted in one turn of the loop. It takes a few turns until one that is too many
+is closed, and until then each takes up a file."""
 
 
 class WebThread(LoopThread):
@@ -87,7 +87,7 @@ class WebThread(LoopThread):
 
 
 class WebServer:
-    """One socket, its routes, those who wait for work, and those who listen; all in one event loop."""
+    """One socket, its routes, waiting claims and live streams; all in one event loop."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class WebServer:
         self._server = HttpServer(self._web.application, tls)
 
     async def run(self) -> None:
-        """Serve until cancelled, then let out the answers on their way."""
+        """Serve until cancelled, then send the answers on their way."""
         telling = await self._web.start()
         serving = asyncio.create_task(self._server.serve([self._listener]))
         self.log.info("serving", address=self.address)
@@ -122,20 +122,20 @@ class WebServer:
 
 
 class HttpServer(uvicorn.Server):
-    """The server library with a limit on its connections. Signals are the process's own affair."""
+    """The server library with a limit on its connections. The process itself handles signals."""
 
     def __init__(self, application: object, tls: Tls | None) -> None:
         self.limit = ConnectionLimit(connections_max())
         super().__init__(_config(application, protocols(self.limit, tls)))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As many as the loop accepts in a turn may wait for it, unless it is said anew how many."""
+        """As many connections as the loop accepts in a turn may wait for it, unless told otherwise."""
         await super().startup(sockets)
         for one in sockets or ():
             one.listen(BACKLOG_MAX)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Those who have not asked for anything, and may not even have agreed on TLS, are not waited for."""
+        """Connections without a request, and possibly without a TLS handshake, are not waited for."""
         self.limit.close()
         await super().shutdown(sockets)
 

@@ -1,4 +1,4 @@
-"""What the routes serve with: the store, and those who wait for work at it."""
+"""What the routes serve with: the store, and the claims that wait for work."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from fencepost.web.problems import NOT_FOUND, Problem, Refusal
 
 NAMESPACE_HEADER = "fencepost-namespace"
 ENQUEUES_RESERVE_S = 10.0
-"""So much of what it may enqueue a namespace may enqueue at once."""
+"""A namespace may enqueue what it may enqueue in this time at once."""
 GLANCES_MAX = 500
 GLANCES_EACH_MAX = 100
-"""So many readers of schedules wait for their turn, and so many of one credential."""
+"""The number of readers of schedules that wait for their turn, in all and of one credential."""
 
 
 class Once(NamedTuple):
-    """A call's own key, when it was first made with it, and whether this is not that time."""
+    """A call's own key, when it was first made with it, and whether this is a repetition."""
 
     key: str | None = None
     requested_at: StoreTime | None = None
@@ -43,20 +43,20 @@ class Once(NamedTuple):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, from where, and in which namespace."""
+    """The caller, its address, and its namespace."""
 
     principal: Principal
     namespace: Namespace
     source: str
 
     def author(self, reason: str | None) -> Author:
-        """Whoever changes something, for the log."""
+        """The author of a change, for the audit log."""
         return Author(self.principal.name, self.source, reason, self.principal.audit_id)
 
 
 @dataclass(frozen=True)
 class Serving:
-    """One store, served. Verbs for workers outside are made as namespaces ask for them, and kept: they
+    """One store, served. The calls for workers outside are made as namespaces ask for them, and kept: they
     remember what they have learnt of the jobs."""
 
     store: Store
@@ -68,13 +68,13 @@ class Serving:
     offload_short: OffloadThreads = field(
         default_factory=lambda: OffloadThreads(waiting_max=GLANCES_MAX, each_max=GLANCES_EACH_MAX), repr=False
     )
-    """Readers come in crowds, as all tabs do that hear of a change, and are not held up by who searches."""
+    """Many readers come at once, as all tabs do that hear of a change; searches do not hold them up."""
     enqueues: Allowance = field(default_factory=lambda: Allowance(ENQUEUES_RESERVE_S), repr=False)
     forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
     _verbs: dict[Namespace, WorkVerbs] = field(default_factory=dict, repr=False)
 
     def control(self, caller: Caller, reason: str | None = None, once: Once | None = None) -> Control:
-        """The people's verbs, in the caller's name."""
+        """Control of the store in the caller's name."""
         once = once or Once()
         return Control(
             self.store,
@@ -92,7 +92,7 @@ class Serving:
         )
 
     def verbs(self, namespace: Namespace) -> WorkVerbs:
-        """What workers outside are served with."""
+        """The calls for workers outside."""
         if namespace not in self._verbs:
             settings = replace(self.settings, namespace=namespace)
             self._verbs[namespace] = WorkVerbs(self.store, settings, self.dice)
@@ -100,8 +100,8 @@ class Serving:
 
 
 def namespace_of(principal: Principal, named: str | None, home: Namespace) -> Namespace:
-    """A credential has its namespace; one that is good everywhere may choose, and is at home in the server's
-    unless it does."""
+    """A credential has its namespace. One that is good everywhere may choose, and takes the server's unless
+    it does."""
     found = acts_in(principal, Namespace(named) if named else None, home)
     if found is None:
         told = f"nothing of it is there for this credential, which is good in {principal.namespace}"

@@ -41,5 +41,5 @@ def checked_tls(certificate: str | None, key: str | None) -> Tls | None:
 
 
 def _no_password() -> NoReturn:
-    """Nobody is there to be asked."""
+    """A server has no terminal at which to ask."""
     raise InvalidSettings("TLS: the key has a password; a server needs one without")

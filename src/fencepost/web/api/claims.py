@@ -25,7 +25,7 @@ KNOWN_MAX = 1_000
 
 
 class ClaimRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who asks, for which work, and how long it is ready to wait for it."""
+    """Which worker asks, for which work, and how long it is ready to wait for it."""
 
     worker: Annotated[
         Name,
@@ -95,7 +95,7 @@ class ClaimedRun(Struct):
         str | None,
         Meta(
             description="The W3C header that makes the worker's spans part of the run's trace; null where "
-            "nobody traces."
+            "runs are not traced."
         ),
     ] = None
 

@@ -1,4 +1,4 @@
-"""`POST /api/v1/runs/{run_key}/…`: what a worker outside says of the run that it has in hand."""
+"""`POST /api/v1/runs/{run_key}/…`: the reports of a worker outside on a run that it has claimed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HeartbeatResponse(Struct):
     """What to do next."""
 
     cancel_requested: Annotated[
-        bool, Meta(description="Somebody asked the run to stop: stop, and report it as failed.")
+        bool, Meta(description="The run has been asked to stop: stop, and report it as failed.")
     ]
     alive_for_s: Annotated[
         Seconds, Meta(description="How long the attempt counts as alive without another heartbeat.")
@@ -158,7 +158,7 @@ async def fail(counter: Counter, request: FailRequest) -> ReportResponse:
 
 
 def _kept(result: object) -> str | None:
-    """As of what a function returned: a text as it is, anything else as JSON."""
+    """The kept form of a result: a text as it is, anything else as JSON."""
     if result is None:
         return None
     return cleaned(beginning(result if isinstance(result, str) else msgspec.json.encode(result).decode()))

@@ -1,12 +1,13 @@
-"""Who may come in.
+"""Authentication.
 
-`Guarded` is the outermost layer: it lets nobody pass without a credential, but for a few paths. `inside` are
-the layers behind `RequestLimits`, which reads requests whole: against forged requests, and the way in and
-out. Both ask the `Doorkeeper`, who knows credentials. `behind` stands before them all where there are
-proxies.
+`Guarded` is the outermost layer: it refuses requests without a credential, except to a few paths. `inside`
+are the layers behind `RequestLimits`, which reads requests whole: protection against forged requests, and
+sign-in and sign-out. Both ask the `Doorkeeper`, which knows credentials. `behind` stands before them all
+where there are proxies.
 
-Whoever was let in is at `scope["state"]["principal"]`, what the forms of their session carry at `"csrf"`, and
-at `"still_good"` what an answer without an end calls now and then, to see whether they may stay.
+The authenticated caller is at `scope["state"]["principal"]`, the value that the forms of its session carry at
+`"csrf"`. An answer without an end calls `"still_good"` now and then, to see whether the credential is still
+good.
 """
 
 from __future__ import annotations
@@ -24,5 +25,5 @@ __all__ = ["OPEN_PATHS", "TOKEN_LENGTH_MIN", "Doorkeeper", "Guarded", "behind", 
 
 
 def inside(app: ASGIApp, doorkeeper: Doorkeeper) -> ASGIApp:
-    """What stands between `RequestLimits` and the routes."""
+    """The layers between `RequestLimits` and the routes."""
     return Unforged(Entrance(app, doorkeeper) if doorkeeper.signs_in else app)

@@ -1,13 +1,13 @@
-"""The doorkeeper: knows who comes, lets them in, and sees them out.
+"""The doorkeeper: authenticates callers, signs them in, and signs them out.
 
 There are two ways in. A program shows a token with each request (`Authorization: Bearer`). A person shows a
-token or a sign-in link once, or signs in at the provider, and gets a session, which their browser shows as a
-cookie from then on. A request that shows a token is judged by that alone, whatever cookie came with it.
+token or a sign-in link once, and gets a session, which the browser shows as a cookie from then on. A request
+that shows a token is judged by that alone, also if a cookie came with it.
 
-Who is refused hears one thing, whatever was wrong: a stranger learns nothing about which credentials there
-are. The log has the id, never the secret. An address from which too many wrong ones came is not listened to
-for a while, except for credentials that are known already, and for the setting from an address that has shown
-it before; so nobody locks out those who share an address with them.
+A refusal has one text, whatever was wrong: a stranger learns nothing about which credentials there are. The
+log has the id, never the secret. After too many wrong credentials an address is refused for a while.
+Credentials that are known already are exempt, and so is the setting from an address that has shown it before;
+so no caller can lock out others with the same address.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ FAILURES_PER_S = 1 / 6
 FAILURES_BURST = 10
 STRANGERS_PER_S = 50.0
 STRANGERS_BURST = 500.0
-"""Of one address without a credential. A probe asks every few seconds, a browser for a page and its files."""
+"""The limit of one address without a credential. A probe asks every few seconds, a browser for a page and its
+files."""
 PROBES = frozenset({"/healthz", "/readyz"})
 ADDRESSES_MAX = 1_000
 CSRF = "csrf"
@@ -64,7 +65,7 @@ CSRF = "csrf"
 
 @dataclass(frozen=True)
 class Admitted:
-    """Come in. `csrf` is what a form of this session has to carry."""
+    """The request is admitted. `csrf` is the value that a form of this session has to carry."""
 
     principal: Principal
     csrf: str = ""
@@ -72,13 +73,13 @@ class Admitted:
 
 @dataclass(frozen=True)
 class Refused:
-    """No; `wait_s` where the next one is not even looked at before."""
+    """The request is refused; before `wait_s` the next one is not even looked at."""
 
     wait_s: float = 0.0
 
 
 class Doorkeeper:
-    """Who may come in, by a store and its settings."""
+    """Authentication by a store and its settings."""
 
     signs_in = True
     """Whether people sign in here, and not at an application that this one is mounted in."""
@@ -106,10 +107,10 @@ class Doorkeeper:
         self._failures = Limiter(clock, FAILURES_PER_S, FAILURES_BURST)
         self._strangers = Limiter(clock, STRANGERS_PER_S, STRANGERS_BURST)
         self._setting_from: OrderedDict[str, None] = OrderedDict()
-        """Addresses that showed the setting, the latest last."""
+        """Addresses that showed the token of the setting, the latest last."""
 
     async def admit(self, scope: Scope) -> Admitted | Refused:
-        """Judge a request by what it shows."""
+        """Judge a request by the credential that it shows."""
         if headers(scope, b"authorization"):
             return await self._judge(bearer(scope), CredentialKind.TOKEN, client_of(scope))
         cookie = session_cookie(scope)
@@ -120,18 +121,18 @@ class Doorkeeper:
         )
 
     def may_ask(self, principal: Principal) -> float:
-        """Nothing where they may ask now, else in how many seconds."""
+        """0 where the caller may ask now, else the seconds to wait."""
         return self._requests.take(principal.credential_id)
 
     def may_come(self, scope: HTTPScope) -> float:
-        """The same of those without a credential. Probes are counted apart: other requests from their address
-        must not have them refused."""
+        """The same for requests without a credential. Probes are counted apart: other requests from their
+        address must not have them refused."""
         kind = "probe" if scope["path"] in PROBES else "other"
         return self._strangers.take(f"{kind} {network_of(client_of(scope))}")
 
     async def still_good(self, principal: Principal) -> bool:
-        """Whether somebody who was let in may stay; as of a few seconds, so that it can be asked often. Where
-        the store does not answer they may not."""
+        """Whether the credential of an admitted caller is still good, as of a few seconds, so that it can be
+        asked often. False where the store does not answer."""
         if principal.came is Came.SETTING:
             return True
         try:
@@ -141,7 +142,7 @@ class Doorkeeper:
         return looked is not None and self._is_good(looked)
 
     async def still_good_of(self, principals: Sequence[Principal]) -> frozenset[str]:
-        """The same of many with one look at the store: the ids of the credentials that are still good."""
+        """The same for many, with one query to the store: the ids of the credentials that are still good."""
         setting = frozenset(one.credential_id for one in principals if one.came is Came.SETTING)
         try:
             looked = await self._known.look_at(
@@ -152,7 +153,7 @@ class Doorkeeper:
         return setting | {one for one, found in looked.items() if self._is_good(found)}
 
     async def sign_in(self, shown: str, client: str) -> Credential | Refused:
-        """A new session for a token or a sign-in link; whatever session there was is another."""
+        """A new session for a token or a sign-in link, independent of any earlier session."""
         wait_s = self._failures.wait_s(network_of(client))
         if wait_s:
             return Refused(wait_s)
@@ -178,7 +179,7 @@ class Doorkeeper:
         return session
 
     async def sign_out(self, principal: Principal, client: str) -> None:
-        """End the session that somebody came with."""
+        """End the session of the caller."""
         if principal.came is Came.SESSION:
             author = Author(principal.name, f"sign-out from {client}", credential=principal.audit_id)
             session_id = principal.credential_id
@@ -244,7 +245,7 @@ class Doorkeeper:
         return rests_on is not None and rests_on.startswith(SETTING) and rests_on != self._setting_id()
 
     def _setting_id(self) -> str:
-        """By which what rests on the setting is over when that changes."""
+        """The id of the setting's token: sessions and links that rest on it end when the setting changes."""
         return f"{SETTING}-{self._setting_mark}"
 
     async def _open(self, text: str, session: Credential, client: str) -> SessionRecord | None:

@@ -1,10 +1,8 @@
 """Signing in and out.
 
-A link that is opened shows a button, and only the button uses the link: those who look at mail before its
-reader does open every link in it. Whatever session a browser had before is not gone on with: each sign-in
-makes a new one. Signing out ends the session in the store, so that a cookie that was copied is worth nothing.
-
-Where the settings name a provider, people can sign in there too (`oidc/`).
+Opening a link shows a button, and only the button uses the link: programs that scan mail before its reader
+open every link in it. An earlier session of the browser does not go on: each sign-in makes a new one. Signing
+out ends the session in the store, so that a copied cookie is worth nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 
 
 class Entrance:
-    """An application with a way in and a way out before it. Its requests are whole: it stands behind the
+    """An application with sign-in and sign-out before it. Its requests are whole: it stands behind the
     request limits."""
 
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
@@ -108,7 +106,7 @@ class Entrance:
 
     async def _sign_out(self, scope: HTTPScope, send: Send) -> None:
         principal = scope["state"].get("principal")
-        assert isinstance(principal, Principal), "nobody comes here without a credential"
+        assert isinstance(principal, Principal), "the guard lets no request without a credential come here"
         await self._doorkeeper.sign_out(principal, client_of(scope))
         there = f"{SIGN_IN}?{OUT}=1" if is_person(principal.rests_on) else SIGN_IN
         await send_redirect(send, there, f"{COOKIE}=; Max-Age=0; {ATTRIBUTES}")

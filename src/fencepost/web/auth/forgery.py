@@ -1,9 +1,10 @@
 """Requests that another site had a browser send.
 
-A browser shows its cookies whoever made it ask. So what changes something, and comes with a cookie and not
-with a token, has to come from a page of this very server: the browser says where a request comes from
-(`Sec-Fetch-Site`, `Origin`), and the form carries a secret of the session, in the field `csrf` or in the
-header `X-CSRF-Token`. Both are asked for. Signing in has no session yet, and is asked for the first only.
+A browser sends its cookies with every request, whichever site caused it. So a request that changes something,
+with a cookie and not with a token, has to come from a page of this very server. The browser says where it
+comes from (`Sec-Fetch-Site`, `Origin`), and the form carries a secret of the session, in the field `csrf` or
+in the header `X-CSRF-Token`. Both are required. A sign-in has no session yet, so only the first is required
+of it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ FIELD = "csrf"
 
 
 class Unforged:
-    """An application that gets no request of another site's making. Its requests are whole: it stands behind
+    """An application that gets no request that another site caused. Its requests are whole: it stands behind
     the request limits."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -58,7 +59,7 @@ def is_from_here(scope: Scope) -> bool:
 
 
 def _is_to_be_checked(scope: Any) -> bool:
-    """What is safe changes nothing, and nobody's browser shows a token by itself."""
+    """Safe methods change nothing, and no browser shows a token by itself."""
     if scope["method"] in SAFE:
         return False
     principal = _principal(scope)

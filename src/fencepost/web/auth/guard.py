@@ -1,11 +1,11 @@
 """The guard: closed by default, as the outermost layer.
 
-It stands before the routes and knows none of them. What it lets through without a credential is a list of
-paths, and every route that is added later is behind it by itself; so is a path where there is nothing.
+It stands before the routes and knows none of them. It has a list of paths that need no credential, and every
+route that is added later is behind it by itself; so is a path where there is nothing.
 
-A person with a browser is sent to the sign-in page. One who follows a link from elsewhere comes without the
-cookie, which is only shown to requests from our own pages: they are sent on to the same page once more, by
-ourselves, and then it is shown.
+A person with a browser is sent to the sign-in page. A browser that follows a link from another site does not
+show the cookie, which goes only to requests from our own pages. So the guard sends it on to the same page
+once more, from our own page, and then the browser shows the cookie.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ AGAIN = (
 
 
 class Guarded:
-    """An application behind the door."""
+    """An application behind the guard."""
 
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
         self._app = app
@@ -92,8 +92,8 @@ class Guarded:
             await send_redirect(send, sign_in_url(scope))
 
     async def _is_too_often(self, scope: HTTPScope, send: Send) -> bool:
-        """Whether somebody without a credential was refused for asking too often. That costs as little as can
-        be, since it is what a flood comes to."""
+        """Whether a caller without a credential was refused for asking too often. This is as cheap as
+        possible, because every request of a flood comes here."""
         wait_s = self._doorkeeper.may_come(scope)
         if wait_s:
             emit(RequestRefused(RefusedFor.ADDRESS_RATE))
@@ -115,7 +115,7 @@ def open_paths(doorkeeper: Doorkeeper) -> frozenset[str]:
 
 
 def too_many(wait_s: float) -> Problem:
-    """What those who ask too often are told."""
+    """The answer to callers that ask too often."""
     after = max(1, ceil(wait_s))
     return Problem(TOO_MANY, f"ask again in {after} s", {"Retry-After": str(after)})
 

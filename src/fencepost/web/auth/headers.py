@@ -32,8 +32,8 @@ HSTS = b"max-age=31536000"
 
 
 def dressed(scope: Scope, send: Send) -> Send:
-    """A `send` that adds them to the answer of this request. What a route says of the same is replaced; only
-    the files of the dashboard say for how long they may be kept."""
+    """A `send` that adds them to the answer of this request. They replace those of a route; only the files of
+    the dashboard set for how long they may be kept."""
     given = {**ALWAYS, b"referrer-policy": b"no-referrer" if scope["path"] in WAYS else b"same-origin"}
     if not scope["path"].startswith(STATIC):
         given[b"cache-control"] = b"no-store"

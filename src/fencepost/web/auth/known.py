@@ -1,12 +1,12 @@
 """Credentials that were looked up a moment ago.
 
-A look at the store for every request would cost more than the request. So what the store said of a credential
-is believed for a few seconds, in which a revocation is not seen yet; what it did not know is asked again. The
-store's time goes on meanwhile by this process's own monotonic clock.
+A query to the store for every request would cost more than the request. So an answer of the store about a
+credential is believed for a few seconds, in which a revocation is not seen yet; an unknown credential is
+looked up again. The store's time goes on meanwhile by this process's own monotonic clock.
 
-A few look at a time, and those who waited for one that asked for the same believe what it was told: many who
-come at once, with good credentials or with bad ones, must not take all connections of the store. A store that
-does not answer is not waited for as long as a page would: whoever scrapes has soon gone.
+A few lookups run at a time, and callers that waited for a lookup of the same credential share its answer:
+many callers at once, with good credentials or with bad ones, must not take all connections of the store. A
+lookup does not wait as long for the store as a page would: a scraper soon gives up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Record = TokenRecord | SessionRecord
 
 @dataclass(slots=True)
 class Looked:
-    """What the store said, and when it was asked."""
+    """The store's answer, and when it was asked."""
 
     record: Record
     digest: str
@@ -56,7 +56,7 @@ class Known:
         self._looking = asyncio.Semaphore(LOOKING_MAX)
 
     def remembers(self, shown: Credential) -> bool:
-        """Whether this very credential was looked up before, by its secret too and not by its id alone. The
+        """Whether this very credential was looked up before, by its secret too and not only by its id. The
         store may have ended it meanwhile."""
         looked = self._looked.get(shown.credential_id)
         return looked is not None and shown.fits(looked.digest)
@@ -96,11 +96,11 @@ class Known:
         return looked
 
     def is_good(self, looked: Looked) -> bool:
-        """Whether it lets somebody in now."""
+        """Whether the credential is good now."""
         return is_good(looked.record, self._now(looked), self._terms)
 
     async def note_use(self, looked: Looked) -> None:
-        """Write down that it was used, where that is worth it. It is good without that, too."""
+        """Note in the store that it was used, unless that was noted lately. It is good without that, too."""
         record, now = looked.record, self._now(looked)
         if is_worth_noting(record.last_used_at, now):
             looked.record = replace(record, last_used_at=now)

@@ -1,10 +1,10 @@
-"""How often somebody may ask: a bucket for each, which fills at a steady rate up to its brim.
+"""How often a caller may ask: a bucket for each, which fills at a steady rate up to its limit.
 
-Those without a credential are counted by their address, and by its /64 where it is one of version 6: one host
-has all of that.
+Callers without a credential are counted by their address, and by its /64 where it is one of version 6: one
+host has all of that.
 
-Buckets are kept for those who asked last, up to a number; whoever is forgotten begins with a full one. With
-more strangers than buckets, nobody is limited harder than by that.
+Buckets are kept for the callers that asked last, up to a number; a forgotten caller begins with a full one.
+With more strangers than buckets, that is the only limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUCKETS_MAX = 10_000
 
 @dataclass(slots=True)
 class Bucket:
-    """How much was in it, and when that was."""
+    """How much the bucket held, and when that was."""
 
     level: float
     at: Monotonic
@@ -40,7 +40,7 @@ class Limiter:
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def take(self, key: str) -> float:
-        """Take one; nothing where there was one, else in how many seconds there will be."""
+        """Take one; returns 0 where there was one, else the seconds until there is."""
         bucket = self._filled(key)
         wait_s = self._wait_s(bucket)
         if wait_s == 0:
@@ -48,7 +48,7 @@ class Limiter:
         return wait_s
 
     def wait_s(self, key: str) -> float:
-        """In how many seconds one can be taken; none is taken."""
+        """The seconds until one can be taken; none is taken."""
         return self._wait_s(self._filled(key)) if key in self._buckets else 0.0
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Limiter:
 
 
 def network_of(client: str) -> str:
-    """Whom an address is counted with."""
+    """The network with which an address is counted."""
     try:
         address = IPv6Address(client) if ":" in client else None
     except ValueError:

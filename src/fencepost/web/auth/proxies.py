@@ -1,10 +1,10 @@
-"""Whoever asks through a proxy.
+"""Callers behind a proxy.
 
-A proxy makes all who ask through it look like one. It says for whom it asks in `X-Forwarded-For`, to whose
-right end each proxy on the way adds the address that it was asked from; whatever stands to the left of that
-whoever asks may have written. So the header counts only where it comes from a proxy that the settings name,
-and only from its right end up to the first address that is not such a proxy. So does `X-Forwarded-Proto`,
-which says whether they asked with TLS. From anybody else both are ignored.
+A proxy makes all callers behind it look like one. It names the caller in `X-Forwarded-For`, to whose right
+end each proxy on the way adds the address that it was asked from. The caller itself may have written what
+stands to the left of that. So the header counts only where it comes from a proxy that the settings name, and
+only from its right end up to the first address that is not such a proxy. The same holds for
+`X-Forwarded-Proto`, which says whether the caller used TLS. From other peers both are ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Address = IPv4Address | IPv6Address
 
 
 def behind(trusted: Sequence[str], app: ASGIApp) -> ASGIApp:
-    """An application to whose eyes those who come through a trusted proxy come by themselves."""
+    """An application that sees callers behind a trusted proxy by their own addresses."""
     if not trusted:
         return app
     proxies = Proxies(trusted)
@@ -47,7 +47,7 @@ class Proxies:
         self._networks = [ip_network(one) for one in trusted]
 
     def bring(self, scope: Any) -> None:
-        """Put whom a trusted proxy asks for in the place of the proxy."""
+        """Put the caller's address in the place of the trusted proxy's."""
         peer = _address(client_of(scope))
         if peer is None or not self._trusts(peer):
             return
@@ -57,7 +57,8 @@ class Proxies:
             scope["scheme"] = scheme
 
     def _client(self, peer: Address, forwarded: Sequence[str]) -> Address:
-        """The first from the right that is no proxy; before what is no address, the last that was one."""
+        """The first address from the right that is no proxy; where an entry is no address, the one before
+        it."""
         found = peer
         for text in reversed(",".join(forwarded).rsplit(",", HOPS_MAX)[-HOPS_MAX:]):
             address = _address(text.strip())
@@ -73,7 +74,7 @@ class Proxies:
 
 
 def _address(text: str) -> Address | None:
-    """The address, without a port; one of version 4 in the clothes of version 6 is one of version 4."""
+    """The address, without a port; an IPv4 address that is mapped into IPv6 counts as IPv4."""
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     bare = bare.partition(":")[0] if bare.count(":") == 1 else bare
     try:

@@ -54,7 +54,7 @@ def bearer(scope: Scope) -> str:
 
 
 def client_of(scope: Scope) -> str:
-    """The address of whoever asks."""
+    """The address of the caller."""
     client = scope.get("client")
     return client[0] if client else WEBLESS
 
@@ -66,7 +66,7 @@ def wants_page(scope: Any) -> bool:
 
 
 def read_form(scope: Scope, body: bytes) -> dict[str, str]:
-    """The fields of a form; one that came twice is not there, and what is no form has none."""
+    """The fields of a form; a field that came twice is left out, and a body that is no form has none."""
     kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
     if kind != FORM:
         return {}

@@ -28,6 +28,6 @@ def checked_token(token: str) -> str:
 
 
 def mark_of(token: str) -> str:
-    """By which a session knows whether the token with which it was opened is still the one. It is no part of
-    the digest by which the token itself is known."""
+    """The mark by which a session knows whether the token with which it was opened is still in force. It is
+    no part of the digest by which the token itself is known."""
     return hmac.new(token.encode(), b"session", hashlib.sha256).hexdigest()[:16]

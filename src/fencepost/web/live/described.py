@@ -1,4 +1,4 @@
-"""The stream as the OpenAPI document has it, written by hand: it is no operation."""
+"""The stream in the OpenAPI document, written by hand: it is no operation."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The hub: asks the store once for everybody who listens.
+"""The hub: asks the store once for all listeners.
 
 It looks at most once a second: after a second where something goes on (a run began or ended, something runs,
-somebody watches a log), else when a hint comes, and after some seconds in any case. While nobody listens it
-asks nothing.
+a log is watched), else when a hint comes, and after some seconds in any case. Without a listener it asks
+nothing.
 
 The order of times is not the order of commits (`ports.views`): each look goes back some seconds before the
-last one, and what was told already, by run key, fence and state, is not told again. A transaction that took
-longer to commit than that is seen by whoever reads the page anew. Where two looks lie further apart than
-that, or one of them failed, everybody hears `resync`. The hub itself goes on whatever happens: people who
-watch must not bring down what they watch.
+last one, and runs that were told already, by run key, fence and state, are not told again. A change whose
+transaction took longer to commit than that is seen when the page is read anew. Where two looks lie further
+apart than that, or one of them failed, all listeners get `resync`. The hub itself goes on after every error:
+readers must not bring down what they watch.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ from fencepost.web.live.run_logs import tell_logs
 NEWS_MAX = 500
 FAR_AHEAD = StoreTime(from_epoch_s(7_000 * 365 * 86_400))
 AGE_SPREAD = 0.1
-"""By which part of its age a stream may end sooner, so that those who began together do not come again so."""
+"""The part of its age by which a stream may end sooner, so that streams of one moment do not return
+together."""
 StillGood = Callable[[Sequence[Principal]], Awaitable[Collection[str]]]
 TOPICS = (Topic.RUNS, Topic.SCHEDULES, Topic.LEASES)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often the hub looks and how far back, how often it asks whether somebody may stay, and how long
-    and how many they may be."""
+    """How often the hub looks and how far back, how often it checks the listeners' credentials, and how old
+    and how many the streams may be."""
 
     busy_s: float = 1.0
     quiet_s: float = 5.0
@@ -58,11 +59,11 @@ class Pace:
 
 
 class TooManyStreams(Exception):
-    """There is no place for one more; the text says whose limit it was."""
+    """There is no room for one more stream; the text says whose limit it was."""
 
 
 class Hub:
-    """One for a process. `still_good` says who of those who were let in may stay, by their credentials."""
+    """One for a process. `still_good` says which of the listeners' credentials are still good."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Hub:
         self._dice = dice
         self._log = Log("live")
         self._listeners: dict[Listener, None] = {}
-        self._somebody = asyncio.Event()
+        self._has_listener = asyncio.Event()
         self._closed = False
         self._wakeup = Wakeup()
         self._number = 0
@@ -100,7 +101,7 @@ class Hub:
         run_key: RunKey | None = None,
         place: LogPlace | None = None,
     ) -> Listener:
-        """One more who listens. Raises `TooManyStreams`."""
+        """Add a listener. Raises `TooManyStreams`."""
         mine = Counter(one.principal.credential_id for one in self._listeners)[principal.credential_id]
         if mine >= self.pace.per_credential_max:
             raise TooManyStreams(f"this credential has {mine} streams open already")
@@ -115,29 +116,29 @@ class Hub:
         if resumed:
             self._offer(listener, messages.resync(self._number))
         self._listeners[listener] = None
-        self._somebody.set()
+        self._has_listener.set()
         self._wakeup.wake()
         return listener
 
     def leave(self, listener: Listener) -> None:
-        """It does not listen any more."""
+        """Remove a listener."""
         listener.end()
         self._listeners.pop(listener, None)
         if not self._listeners:
-            self._somebody.clear()
+            self._has_listener.clear()
 
     def close(self) -> None:
-        """End every stream at once, and let nobody else begin."""
+        """End every stream at once, and admit no more."""
         self._closed = True
         for listener in list(self._listeners):
             self.leave(listener)
 
     async def run(self) -> None:
-        """Look after look, while somebody listens, until cancelled."""
+        """Look after look, while there is a listener, until cancelled."""
         stops = [await self._store.signals.listen(topic, self._hint(topic)) for topic in TOPICS]
         try:
             while True:
-                await self._somebody.wait()
+                await self._has_listener.wait()
                 rest_s = await self._pass()
                 await self._clock.sleep(self.pace.busy_s)
                 if rest_s > self.pace.busy_s:
@@ -180,7 +181,7 @@ class Hub:
         return rest_s
 
     def _since(self, cold: bool) -> StoreTime:
-        """Who begins, or comes back after a while, wants no old news: only what time it is, and how things
+        """A hub that begins, or comes back after a while, needs no old news: only the time, and how things
         stand."""
         if cold or self._news is None:
             self._told.clear()
@@ -188,7 +189,7 @@ class Hub:
         return later(self._news.at, -self.pace.overlap_s)
 
     def _fresh(self, news: News) -> list[RunNews]:
-        """What was not told yet. What lies before the next look's beginning cannot come again."""
+        """The news that were not told yet. Those from before the next look's beginning cannot come again."""
         begin = later(news.at, -2 * self.pace.overlap_s)
         self._told = {key: at for key, at in self._told.items() if at > begin}
         fresh = [one for one in news.runs if _key(one) not in self._told]
@@ -196,7 +197,7 @@ class Hub:
         return fresh
 
     def _tell(self, news: News, fresh: Iterable[RunNews], namespaces: Iterable[Namespace]) -> None:
-        """Who came meanwhile to a namespace that was not asked about waits for the next look."""
+        """A new listener of a namespace that was not asked about waits for the next look."""
         changed = self._leases_hinted or (self._news is not None and news.leases_at != self._news.leases_at)
         self._leases_hinted = False
         cut = self._is_cut(news)
@@ -214,11 +215,11 @@ class Hub:
         self._standings = dict(news.standings)
 
     def _is_cut(self, news: News) -> bool:
-        """Whether something new was left out: what is older than the last look was told by that."""
+        """Whether something new was left out: news older than the last look were told by that."""
         return news.cut and (self._news is None or news.runs[-1].at >= self._news.at)
 
     def _of_namespace(self, namespace: Namespace, news: News, fresh: list[RunNews], cut: bool) -> bytes:
-        """What those hear who have listened for a while: what is new."""
+        """The message for listeners that have listened for a while: the news."""
         before = self._standings.get(namespace, Standing())
         standing = news.standings.get(namespace, Standing())
         told = b"" if standing == before else messages.counts(standing, self._number)
@@ -229,14 +230,14 @@ class Hub:
         return told
 
     def _welcome(self, namespace: Namespace, news: News, cut: bool) -> bytes:
-        """What somebody hears first: how things stand, and what happened while the page was on its way."""
+        """The first message of a new listener: how things stand, and what happened while the page loaded."""
         standing = news.standings.get(namespace, Standing())
         lately = [one for one in news.runs if one.namespace == namespace]
         told = messages.counts(standing, self._number)
         return told + messages.runs(lately, cut, self._number) if lately or cut else told
 
     async def _see_out(self, now: Monotonic) -> None:
-        """Those whose time is over, and, now and then, those who may not stay."""
+        """End the streams whose time is over, and, now and then, those whose credential has ended."""
         for listener in [one for one in self._listeners if one.until <= now]:
             self.leave(listener)
         if now - self._checked_at < self.pace.check_every_s:

@@ -1,4 +1,4 @@
-"""One stream, as the hub sees it: what waits for it, and whether it goes on."""
+"""One stream, as the hub sees it: the messages that wait for it, and whether it goes on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fencepost.model.run_log import LogPlace
 
 WAITING_MAX = 32
 WAITING_BYTES_MAX = 512 * 1024
-"""As much waits for a reader at most, and one message more."""
+"""The most that waits for a reader, without the last message."""
 
 
 class Listener:
-    """A heap of messages for one reader, bounded by number and by size. Whoever offers never waits."""
+    """The messages that wait for one reader, bounded by number and by size. The hub never waits for it."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Listener:
         self._there = asyncio.Event()
 
     def offer(self, message: bytes, resync: bytes) -> None:
-        """Something to tell; where too much waits already, only that something was missed."""
+        """Add a message; where too much waits already, only that something was missed."""
         if len(self._waiting) >= WAITING_MAX or self._waiting_bytes >= WAITING_BYTES_MAX:
             self._forget()
             message = resync
@@ -56,7 +56,8 @@ class Listener:
         self._there.set()
 
     async def take(self, at_most_s: float) -> bytes | None:
-        """All that waits, in one; nothing where nothing came for so long; None when it is over."""
+        """All messages that wait, in one; empty where none came in that time; None when the stream is
+        over."""
         if not self._waiting and not self.ended.is_set():
             alarm = asyncio.get_running_loop().call_later(at_most_s, self._there.set)
             try:

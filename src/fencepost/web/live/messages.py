@@ -1,4 +1,4 @@
-"""What streams say, as server-sent events."""
+"""The messages of streams, as server-sent events."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ def _join(hub: Hub, home: Namespace, scope: HTTPScope) -> Listener:
 
 
 def _asked(query: bytes) -> dict[str, str]:
-    """What is chosen. All streams are served by one look at the store, so nothing comes to it that a store
-    could refuse."""
+    """The options in the query. One query to the store serves all streams, so none of them may be one that a
+    store could refuse."""
     try:
         found = parse_qs(query.decode("ascii"), errors="strict", max_num_fields=QUERY_FIELDS_MAX)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The logs of runs that somebody watches: one question for all of them, and one answer for all who are at the
+"""The logs of runs that listeners watch: one query for all of them, and one message for all listeners at the
 same place of the same log."""
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from fencepost.web.live.listener import Listener
 
 CHUNKS_MAX = 50
 LOGS_MAX = 50
-"""In one look; those who have waited longest come first."""
+"""The limit of one look; logs that have waited longest come first."""
 
 
 async def tell_logs(run_logs: RunLogs, watching: Sequence[Listener], number: int, log: Log) -> bool:
-    """Whether anybody watches a log. Those who have heard the same stand at the same place, and go on
-    together. A log that cannot be read is watched no more, and keeps nobody from the others."""
+    """Returns whether a log is watched. Listeners that have the same part of a log stand at the same place,
+    and go on together. A log that cannot be read is watched no more, and does not hold up the others."""
     spots: dict[tuple[Namespace, RunKey, LogPlace | None], list[Listener]] = {}
     for listener in watching:
         assert listener.run_key is not None
@@ -40,7 +40,7 @@ async def tell_logs(run_logs: RunLogs, watching: Sequence[Listener], number: int
 
 
 async def _find_end(run_logs: RunLogs, listeners: Sequence[Listener], log: Log) -> None:
-    """Who did not say how far they have read hears what comes from now on. This is asked once."""
+    """A listener that did not say how far it has read gets what comes from now on. The end is read once."""
     first = listeners[0]
     assert first.run_key is not None
     try:
@@ -55,7 +55,7 @@ async def _find_end(run_logs: RunLogs, listeners: Sequence[Listener], log: Log) 
 
 
 async def _read_on(run_logs: RunLogs, known: Mapping[LogSpot, list[Listener]], number: int, log: Log) -> None:
-    """All at once; where that fails, one by one, to find the one that cannot be read."""
+    """All at once; where that fails, one by one, to find the log that cannot be read."""
     try:
         found = await run_logs.read_on(list(known), CHUNKS_MAX)
     except StoreUnavailable:

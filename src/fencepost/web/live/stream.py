@@ -1,4 +1,4 @@
-"""One stream: what its listener is told, and a sign of life where nothing is."""
+"""One stream: the messages of its listener, and a sign of life where there are none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def events(
     run_key: RunKey | None = None,
     place: LogPlace | None = None,
 ) -> AsyncIterator[bytes]:
-    """The whole stream of somebody new, until it is over. Raises `TooManyStreams`."""
+    """The whole stream of a new listener, until it is over. Raises `TooManyStreams`."""
     listener = hub.join(
         principal,
         namespace or principal.namespace,
@@ -39,7 +39,7 @@ async def events(
 
 
 async def told(listener: Listener, heartbeat_s: float = HEARTBEAT_S) -> AsyncIterator[bytes]:
-    """What a listener is told, beginning at once so that whoever asked knows that it was let in."""
+    """The messages of a listener, beginning at once so that the client knows that it was admitted."""
     yield messages.HELLO
     while (message := await listener.take(heartbeat_s)) is not None:
         yield message or messages.HEARTBEAT
