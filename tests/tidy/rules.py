@@ -49,6 +49,14 @@ BARE_SUPPRESSION = re.compile(
     r"type:\s*ignore(?!\[[\w-]+)|noqa(?!:\s*[A-Z]+\d+)|mypy:\s*ignore-errors", re.IGNORECASE
 )
 
+VAGUE = re.compile(
+    r"(?<![A-Za-z])(?:(?:[Nn]o|[Ss]ome|[Aa]ny|[Ee]very)body|(?:NO|SOME|ANY|EVERY)BODY|[Ww]hoever)(?![A-Za-z])"
+    r"|(?<![A-Za-z])(?:[Ss]o\s+many|a\s+word\s+about)(?![A-Za-z])"
+)
+"""Words that hide who acts, or how much."""
+NAMES_THAT_STAY = re.compile(r'runs_held_by_somebody|"nobody"')
+"""An index of databases that exist, and a user of Unix."""
+
 REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|npmjs|debian|ubuntu|docker)\.(?:org|com|io)\b", re.IGNORECASE)
 
 
@@ -137,6 +145,15 @@ def registry_hosts(text: str) -> Iterator[Fault]:
     """Every host of a package registry: where to fetch from is the reader's choice."""
     for number, line in enumerate(text.splitlines(), 1):
         yield from (Fault(number, f"names {host[0]}") for host in REGISTRY.finditer(line))
+
+
+def vague_words(text: str) -> Iterator[Fault]:
+    """Every word that hides who acts, also over the end of a line."""
+    said = NAMES_THAT_STAY.sub("", text)
+    for word in VAGUE.finditer(said):
+        yield Fault(
+            said.count("\n", 0, word.start()) + 1, f"{' '.join(word[0].split())!r}: say who, or how many"
+        )
 
 
 def addresses(text: str) -> Iterator[Fault]:

@@ -142,6 +142,28 @@ def test_a_module_without_a_docstring_is_caught() -> None:
     assert not list(rules.missing_docstring(""))
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "# Nobody reads it.",
+        "def test_somebody_is_told() -> None: ...",
+        "ANYBODY = 1",
+        "for everybody's sake",
+        "for whoever asks",
+        'TEXT = "so many of them"',
+        "it looks so\nmany times",
+        "with a word about it",
+    ],
+)
+def test_a_word_that_hides_who_acts_is_caught(source: str) -> None:
+    assert [fault.line for fault in rules.vague_words(f"first\n{source}")] == [2]
+
+
+@pytest.mark.parametrize("source", ["class NoBody: ...", "runs_held_by_somebody", 'USERS = {"nobody"}'])
+def test_a_name_that_stays_is_not_caught(source: str) -> None:
+    assert not list(rules.vague_words(source))
+
+
 @pytest.mark.parametrize("name", ["pypi", "files.pythonhosted", "registry.npmjs", "deb.debian"])
 def test_a_registry_host_is_caught(name: str) -> None:
     host = ".".join((name, "org"))

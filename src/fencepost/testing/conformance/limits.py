@@ -239,7 +239,7 @@ class SlotContract:
         assert (depth.ready, depth.running, depth.waiting) == (1, 1, 2)
         assert depth.oldest_waiting_s == 5.0
 
-    async def test_the_net_does_not_forget_a_missed_bell(self, harness: StoreHarness) -> None:
+    async def test_unpark_does_not_forget_a_missed_wake_up(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
         _, second = await enqueue(harness, "a", "b")
         (first,) = await take(harness)
@@ -250,7 +250,7 @@ class SlotContract:
         assert await harness.store.ledger.unpark(MANY) == 1
         assert names(await take(harness)) == ["b"]
 
-    async def test_the_net_does_not_end_at_slots_that_are_full(self, harness: StoreHarness) -> None:
+    async def test_unpark_does_not_end_at_slots_that_are_full(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1, key="customer")
         for customer in range(1, 4):
             await enqueue(harness, f"a{customer}", f"b{customer}", payload={"customer": customer})
@@ -261,7 +261,7 @@ class SlotContract:
         assert await harness.store.ledger.unpark(1) == 1
         assert names(await take(harness)) == ["b3"]
 
-    async def test_the_net_does_not_call_who_has_no_slot(self, harness: StoreHarness) -> None:
+    async def test_unpark_does_not_wake_a_run_without_a_slot(self, harness: StoreHarness) -> None:
         await limit(harness, concurrency=1)
         await enqueue(harness, "a", "b")
         await take(harness)

@@ -105,7 +105,7 @@ class ParkingContract:
         await finish(harness, success(claimed.ticket))
         assert await holds(harness, first, second) == [PARKED, PARKED]
 
-    async def test_the_bell_does_not_ring_for_the_newest(self, harness: StoreHarness) -> None:
+    async def test_the_newest_is_not_woken_first(self, harness: StoreHarness) -> None:
         claimed = await start_tick(harness)
         late, early = await plan_ticks(harness, 120, 60)
         await harness.advance(120)
@@ -113,7 +113,7 @@ class ParkingContract:
         await finish(harness, success(claimed.ticket))
         assert await holds(harness, early, late) == [FREE, PARKED]
 
-    async def test_the_net_does_not_leave_a_tick_waiting_for_nothing(self, harness: StoreHarness) -> None:
+    async def test_unpark_does_not_leave_a_tick_waiting_for_nothing(self, harness: StoreHarness) -> None:
         claimed = await start_tick(harness)
         keys = await due_ticks(harness, 60, 120)
         await finish(harness, success(claimed.ticket))
@@ -122,7 +122,7 @@ class ParkingContract:
             assert await harness.store.ledger.unpark(MANY) == 1
         assert await holds(harness, *keys) == [FREE, PARKED]
 
-    async def test_the_net_does_not_wait_for_a_run_to_end(self, harness: StoreHarness) -> None:
+    async def test_unpark_does_not_wait_for_a_run_to_end(self, harness: StoreHarness) -> None:
         _, first, second = await one_runs_two_wait(harness)
         assert await harness.store.ledger.unpark(MANY) == 1
         assert await holds(harness, first, second) == [FREE, PARKED]
@@ -134,7 +134,7 @@ class ParkingContract:
         assert await holds(harness, first, second) == [PARKED | Hold.OPERATOR, FREE]
         assert await harness.store.ledger.unpark(MANY) == 0
 
-    async def test_a_tick_that_is_parked_as_the_run_before_it_is_stopped_does_not_miss_the_bell(
+    async def test_a_tick_that_is_parked_as_the_run_before_it_is_stopped_does_not_miss_the_wake_up(
         self, harness: StoreHarness
     ) -> None:
         claimed = await start_tick(harness)
@@ -144,7 +144,7 @@ class ParkingContract:
         assert await states(harness, claimed.run_key) == [RunState.CANCELLED]
         assert await holds(harness, tick) == [FREE]
 
-    async def test_the_net_does_not_exceed_its_limit_or_miss_a_namespace(self, harness: StoreHarness) -> None:
+    async def test_unpark_does_not_exceed_its_limit_or_miss_a_namespace(self, harness: StoreHarness) -> None:
         await put(harness)
         (mine,) = await due_ticks(harness, 60)
         await park(harness, mine)
