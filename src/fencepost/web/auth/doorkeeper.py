@@ -166,7 +166,7 @@ class Doorkeeper:
 
     async def sign_in_person(self, person: Person, client: str) -> Credential:
         """A new session for somebody who has signed in at the provider."""
-        session = mint(Kind.SESSION, self._dice)
+        session = mint(CredentialKind.SESSION, self._dice)
         about = person.name, person.role, person.namespace, person.known_by, self.terms.lasts_s
         opened = await self._book.open_session(
             NewSession(session.credential_id, session.digest, *about),

@@ -17,7 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from fencepost.clock import Clock
 from fencepost.config import Settings
 from fencepost.errors import StoreUnavailable
-from fencepost.model.access import Credential, Kind, Principal, is_person, read_credential
+from fencepost.model.access import Credential, CredentialKind, Principal, is_person, read_credential
 from fencepost.web.auth.doorkeeper import Doorkeeper
 from fencepost.web.auth.guard import too_many
 from fencepost.web.auth.oidc.attempt import CLEARED
@@ -118,7 +118,7 @@ class Entrance:
     def _page(self, scope: HTTPScope, asked: dict[str, str], refused: str = "") -> str:
         """The page with a button for a link, or with a field for a token and the way to the provider."""
         link = read_credential(asked.get("link", ""))
-        given = link.reveal() if link is not None and link.kind is Kind.LINK else ""
+        given = link.reveal() if link is not None and link.kind is CredentialKind.LINK else ""
         there, provider, sign_out = local_path(asked.get("next")), None, None
         if self._flow is not None:
             provider = self._flow.provider.host
