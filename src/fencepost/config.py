@@ -49,7 +49,7 @@ class Settings:
     session_lasts_s: float = timedelta(days=7).total_seconds()
     """How long a session lasts at most."""
     session_idle_s: float = timedelta(hours=12).total_seconds()
-    """How long somebody who does nothing stays signed in."""
+    """How long a session lasts without being used."""
     oidc_issuer: str = ""
     """At which OpenID provider people can sign in, as in https://login.example.org; empty: at none."""
     oidc_client_id: str = ""

@@ -5,8 +5,8 @@
     web.mount("/ops/fencepost", ops)
 
 `authorize` is called with the ASGI scope of each request, awaited where it is a coroutine function, and says
-who is there: `User("anna", "operator")`, `User("ben", None)` for a user who may see nothing, or None where
-nobody has signed in. With `sign_in="/login"` a browser without a user is sent there, with the page that it
+who is there: `User("anna", "operator")`, `User("ben", None)` for a user who may see nothing, or None for a
+request without a user. With `sign_in="/login"` a browser without a user is sent there, with the page that it
 asked for in `next`. What `authorize` raises is answered by your application.
 """
 

@@ -73,7 +73,7 @@ class Principal:
 
     @property
     def has_browser(self) -> bool:
-        """Whether they came by a cookie, which a browser shows whoever made it ask."""
+        """Whether they came by a cookie, which a browser sends with requests that other sites make too."""
         return self.came in (Came.SESSION, Came.HOST)
 
     @property

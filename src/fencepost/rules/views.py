@@ -63,7 +63,7 @@ to_run_news = reader(RunNews)
 to_standing = reader(Standing)
 _to_mark = reader(RunMark)
 MISSED_RANGES_MAX = 200
-"""So many of a schedule are looked at by a view."""
+"""How many of a schedule a view looks at."""
 
 
 class ViewRules(Part):

@@ -60,7 +60,7 @@ def missing(steps: list[Migration], schema: int, store: str) -> list[Migration]:
     if 0 < schema < first:
         raise SchemaMismatch(
             f"store {store}: its schema is {schema} and this program migrates from {first} on; "
-            "first run the fencepost migrate of an earlier Fencepost 0.1.0, whose migrations begin at 1"
+            "first run the fencepost migrate of an earlier commit, whose migrations begin at 1"
         )
     return [one for one in steps if one.number > schema]
 

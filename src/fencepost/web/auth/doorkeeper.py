@@ -165,7 +165,7 @@ class Doorkeeper:
         return session
 
     async def sign_in_person(self, person: Person, client: str) -> Credential:
-        """A new session for somebody who has signed in at the provider."""
+        """A new session for a person who has signed in at the provider."""
         session = mint(CredentialKind.SESSION, self._dice)
         about = person.name, person.role, person.namespace, person.known_by, self.terms.lasts_s
         opened = await self._book.open_session(

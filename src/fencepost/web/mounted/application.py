@@ -1,12 +1,13 @@
 """The web as an ASGI application of a host: it starts with the first request, or with the host's lifespan.
 
-Frameworks do not tell an application that is mounted in them when they start and stop. So the first request
-opens the store, and the signals that end the process are heard here too: a live stream has no end, and a
-server waits for every answer before it tells anybody that it stops. The host's own handlers are called after
-ours. With `lifespan` the host says both itself, and waits until the store is closed.
+Frameworks do not tell an application that is mounted in them when they start and stop. So the first
+request opens the store, and the signals that end the process are heard here too: a live stream has no
+end, and a server waits for every answer before it tells its application that it stops. The host's own
+handlers are called after ours. With `lifespan` the host says both itself, and waits until the store is
+closed.
 
-It runs in the host's event loop, with a store of its own. Whoever stops it first ends the streams, then lets
-out the answers on their way, then closes the store.
+It runs in the host's event loop, with a store of its own. A stop ends the streams first, then lets the
+answers on their way go out, then closes the store.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ STREAM_LASTS_S = 60.0
 ANSWERED_WITHIN_S = 5.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NO_USER = "sign in to the application that this is a part of"
-NO_ROLE = "you are signed in, and have no role here; whoever runs this application can give you one"
+NO_ROLE = "you are signed in, and have no role here; an administrator of this application can give you one"
 
 
 class MountedWeb:
@@ -120,7 +121,7 @@ class MountedWeb:
     async def _send_away(
         self, root: str, inner: HTTPScope, refused: Problem, send: Send, outward: Outward
     ) -> None:
-        """To the host's sign-in where there is one, and somebody to be sent."""
+        """Redirect a browser without a user to the host's sign-in, where there is one."""
         if refused.kind is UNAUTHORIZED and self._sign_in is not None and wants_page(inner):
             query = inner["query_string"].decode("ascii", "replace")
             there = f"{root}{inner['path']}" if inner["method"] != "POST" else f"{root}/"

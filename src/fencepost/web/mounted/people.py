@@ -4,8 +4,9 @@ The host is asked at each request. Its answer is good for that request, and for 
 stream lasts. Programs may show tokens of the store here too; a token is judged by itself, whatever the host
 says of the request.
 
-A browser shows the host's cookie whoever made it ask. So forms carry a secret that is made of a cookie of
-our own, `fencepost_forms`, which no script can read. It is good for one user, and nothing is kept of it.
+A browser sends the host's cookie with requests that other sites make too. So forms carry a secret that is
+made of a cookie of our own, `fencepost_forms`, which no script can read. It is good for one user, and
+nothing is kept of it.
 """
 
 from __future__ import annotations

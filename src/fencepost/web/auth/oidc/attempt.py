@@ -63,7 +63,7 @@ class Attempt:
 
 
 def new_attempt(there: str, dice: Callable[[int], bytes]) -> Attempt:
-    """An attempt that nobody can guess."""
+    """An attempt that cannot be guessed."""
     return Attempt(dice(SECRET_BYTES).hex(), there)
 
 

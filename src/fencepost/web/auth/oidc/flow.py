@@ -112,7 +112,7 @@ class Flow:
         if rule is None:
             why = f"has no claim {claim}" if values is None else f"has no value of {claim} with a role"
             self._log.warning("signed in at the provider, without a role", who=known_by, why=why)
-            remedy = "ask whoever runs this for one of the groups in oidc_roles"
+            remedy = "ask an administrator for one of the groups in oidc_roles"
             raise SignInRefused(f"you signed in as {label}, who {why}; {remedy}")
         return Person(label, rule.role, rule.namespace, known_by, attempt.there)
 
