@@ -10,6 +10,7 @@ signed: what a pod would carry.
 
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -179,6 +180,11 @@ class KubernetesServer(Server):
             raise Refused(status, text)
         answer: dict[str, Any] = json.loads(text)
         return answer
+
+    def version(self) -> tuple[int, int]:
+        """Its major and minor number."""
+        told = self.call("GET", "/version")
+        return int(told["major"]), int(re.sub(r"\D", "", told["minor"]))
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> tuple[int, str]:
         connection = HTTPSConnection(
