@@ -18,7 +18,12 @@ def test_a_project_without_django_is_told_what_to_install() -> None:
     assert words[-1].endswith("MissingExtra: fencepost.contrib.django needs Django; run: pip install django")
 
 
-@pytest.mark.parametrize("module", ["contrib.fastapi", "contrib.sqlalchemy", "guards", "app"])
+def test_a_host_without_the_web_is_told_what_to_install() -> None:
+    words = said("import sys; sys.modules['litestar'] = None; import fencepost.contrib.asgi").splitlines()
+    assert words[-1].endswith('fencepost.contrib.asgi needs the extra: pip install "fencepost[web]"')
+
+
+@pytest.mark.parametrize("module", ["contrib.asgi", "contrib.fastapi", "contrib.sqlalchemy", "guards", "app"])
 def test_nobody_elses_package_is_imported(module: str) -> None:
     others = "('fastapi', 'starlette', 'sqlalchemy', 'django', 'redis', 'psycopg', 'asyncpg')"
     program = f"import sys, fencepost.{module}; print([one for one in {others} if one in sys.modules])"

@@ -11,6 +11,7 @@ from fencepost.model.identifiers import Namespace
 from fencepost.model.tables import TOKENS
 from fencepost.web.auth import OPEN_PATHS, Doorkeeper, Guarded
 from fencepost.web.auth.known import BELIEVED_S
+from fencepost.web.auth.redirects import WAYS
 from tests.services.house import House
 from tests.web.door import PAGE, Door, probe
 from tests.web.house import TOKEN, ask, scope_of
@@ -168,7 +169,7 @@ async def test_who_shows_a_token_hears_that_it_is_the_wrong_one(door: Door) -> N
     assert (wrong.status, str(wrong.headers["www-authenticate"])) == (401, none.headers["www-authenticate"])
 
 
-@pytest.mark.parametrize("path", sorted(OPEN_PATHS - {"/sign-in"}))
+@pytest.mark.parametrize("path", sorted(OPEN_PATHS - WAYS))
 async def test_open_paths_need_nothing_and_see_nobody(door: Door, path: str) -> None:
     assert (await door.get(path)).body == {"csrf": None, "body": ""}
     assert "name" not in (await door.get(path, token=TOKEN)).body

@@ -82,7 +82,7 @@ async def test_a_web_that_breaks_is_not_kept_secret(monkeypatch: pytest.MonkeyPa
     def broken(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("fencepost.web.server.build_application", broken)
+    monkeypatch.setattr("fencepost.web.running.build_application", broken)
     beside = Beside()
     with pytest.raises(RuntimeError, match="a bug"):
         await asyncio.wait_for(beside.web.run(), PATIENCE_S)

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from fencepost.config import settings_from
-from fencepost.errors import InvalidSettings
+from fencepost.errors import InvalidSettings, MissingExtra
 from fencepost.wiring import require_oidc
+from tests.cli.processes import said
 from tests.servers.ports import free_port
 from tests.web.door import PAGE, Door
 from tests.web.house import TOKEN
 from tests.web.oidc.forger import CLIENT_ID, Forger, forging
 from tests.web.oidc.test_attacks import back, begun, came, opened
+from tests.web.serving import MANIFEST
 
 FINE = {"oidc_issuer": "https://login.example.org", "oidc_client_id": "x", "oidc_roles": "admins=admin"}
 UNFIT: dict[str, tuple[dict[str, Any], str]] = {
@@ -64,6 +66,22 @@ def test_a_secret_that_is_not_there_is_told_before_anything_runs() -> None:
     settings = settings_from({}, overrides={**FINE, "oidc_client_secret": "env:NO_SUCH_VARIABLE"})
     with pytest.raises(InvalidSettings, match=r"env:NO_SUCH_VARIABLE.*; set it"):
         require_oidc(settings)
+
+
+def test_a_server_without_what_checks_tokens_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.wiring.find_spec", lambda name: None if name == "jwt" else name)
+    with pytest.raises(MissingExtra, match=r"fencepost\[oidc\]"):
+        require_oidc(settings_from({}, overrides=FINE))
+
+
+def test_options_of_the_command_name_the_provider_and_are_checked_before_anything_runs() -> None:
+    role, client = ("--oidc-role", "admins=admin"), ("--oidc-client-id", "x")
+    secret = ("--oidc-client-secret", "env:NO_SUCH_VARIABLE")
+    serve = ("web", str(MANIFEST), "--bind", "127.0.0.1:0", "--oidc-issuer")
+    code, told = said(*serve, "http://login.example.org", *role, *client)
+    assert (code, "expected an https address" in told) == (2, True)
+    code, told = said(*serve, "https://login.example.org", *role, *client, *secret)
+    assert (code, "there is no env:NO_SUCH_VARIABLE" in told) == (2, True)
 
 
 async def test_a_provider_that_is_away_keeps_no_token_from_signing_in() -> None:
