@@ -58,6 +58,7 @@ PAGES: Mapping[str, tuple[Query, ...]] = {
     "/runs": (*RUNS, {"held": "true"}),
     "/schedules": SCHEDULES,
     "/matrix": ({"span": "6h"}, {"span": "7d"}, {"span": "30d"}, {"label": "team=team-7"}, {"text": "0777"}),
+    "/search": ({"text": "0777"}, {"text": "nothing like it"}, {"text": "0777", "glance": "true"}),
     "/dead": DEAD,
     "/dead/replay": DEAD,
     "/log": LOG,

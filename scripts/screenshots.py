@@ -38,6 +38,7 @@ PAGES = {
     "/schedules/{schedule_id}/backfill": "schedule-backfill",
     "/schedules/{schedule_id}/why": "why",
     "/new-schedule": "new-schedule",
+    "/search": "search",
     "/runs": "runs",
     "/runs/{run_key}": "run",
     "/jobs": "jobs",
@@ -55,6 +56,7 @@ PAGES = {
 }
 """Every page of the dashboard, and what its picture is called."""
 SAID = {
+    "/search": "?text=stock",
     "/schedules/{schedule_id}/edit": "?filled=yes&job=stock-sync&when=*/5+7-21+*+*+mon-sat&tz=Europe/Madrid"
     "&labels=team%3Dlogistics",
     "/schedules/{schedule_id}/backfill": "?since=6h&until=1h&mode=all",

@@ -63,14 +63,30 @@ class Keyboard:
         assert page.evaluate(NOT_REACHED) == []
 
     def test_a_slash_goes_to_the_search_and_enter_searches(self, admin: Looker, cluster: Cluster) -> None:
-        page = admin.go("/")
+        for path in ("/", "/schedules"):
+            page = admin.go(path)
+            page.keyboard.press("/")
+            expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+            page.keyboard.type("kept/g s")
+            page.keyboard.press("Enter")
+            page.wait_for_url(f"{cluster.address}/search?text=kept%2Fg+s")
+
+    def test_what_fits_is_listed_and_the_arrows_choose(self, admin: Looker, cluster: Cluster) -> None:
+        page = admin.go("/forecast")
         page.keyboard.press("/")
-        expect(page.get_by_role("searchbox", name="Search runs")).to_be_focused()
-        page.keyboard.type("kept/g s")
+        page.keyboard.type("letters")
+        first = page.get_by_role("listbox").get_by_role("option").first
+        expect(first).to_contain_text("letters")
+        admin.check_access()
+        page.keyboard.press("ArrowDown")
+        expect(first).to_have_attribute("aria-selected", "true")
         page.keyboard.press("Enter")
-        page.wait_for_url(f"{cluster.address}/runs?text=kept%2Fg+s")
+        page.wait_for_url(cluster.address + links.schedule("letters"))
         page.keyboard.press("/")
-        expect(page.locator("[data-search-here]")).to_be_focused()
+        page.keyboard.type("letters")
+        expect(page.get_by_role("listbox")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("listbox")).not_to_be_visible()
 
     def test_g_and_a_letter_goes_to_every_place(self, admin: Looker, cluster: Cluster) -> None:
         page = admin.go("/forecast")

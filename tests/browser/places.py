@@ -27,6 +27,7 @@ BESIDES: Mapping[str, tuple[str, ...]] = {
     "/runs": ("/runs?state=dead", "/runs?text=nowhere"),
     "/runs/{run_key}": (links.run("slow#kept"), links.run("greet#first")),
     "/matrix": ("/matrix?span=6h", "/matrix?span=30d", "/matrix?text=nowhere"),
+    "/search": ("/search?text=letters", "/search?text=nothing-like-it"),
     "/schedules": ("/schedules?state=paused", "/schedules?text=nowhere"),
     "/schedules/{schedule_id}": (links.schedule("nightly/eu"), links.schedule("parcels")),
     "/schedules/{schedule_id}/edit": (

@@ -48,6 +48,6 @@ is left away where the page filters by more than a run's news say. `data-live-pa
 `data-live-log="KEY"` is a log that grows, behind `data-after="1.17"`, of `data-attempt="1"`. `data-countdown`
 and `data-ago` are times that go on, `data-key="s"` on a link of the navigation is its letter after `g`,
 `data-all="name"` a checkbox that sets all of that name, `data-copy="text"` a button that copies it,
-`data-search-here` the field that `/` goes to instead of the one at the top, `data-submit` a choice that takes
+`data-submit` a choice that takes
 effect at once, `data-refresh="2"` something to be looked at again in so many seconds.
 """

@@ -1,4 +1,4 @@
-"""What there is to go to, in groups, each with its letter after `g`."""
+"""What there is to go to, in groups, each with its letter after `g`; and what only a search finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from fencepost.model.dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """One word of the navigation; `waiting` is what of all that waits for a person is counted beside it."""
+    """A page by its name; `key` is its letter after `g`, `waiting` what is counted beside it of
+    all that waits for a person."""
 
     section: str
     words: str
@@ -16,41 +17,50 @@ class Place:
     key: str
     role: Role = Role.VIEWER
     waiting: str = ""
+    also: str = ""
+    """Other words by which a search finds it."""
 
 
 GROUPS: tuple[tuple[str, tuple[Place, ...]], ...] = (
     (
         "Watch",
         (
-            Place("overview", "Overview", "/", "o"),
-            Place("schedules", "Schedules", "/schedules", "s"),
-            Place("matrix", "Matrix", "/matrix", "m"),
-            Place("runs", "Runs", "/runs", "r"),
-            Place("forecast", "Forecast", "/forecast", "f"),
+            Place("overview", "Overview", "/", "o", also="completeness, error budget, trends"),
+            Place("schedules", "Schedules", "/schedules", "s", also="pause, resume"),
+            Place("matrix", "Matrix", "/matrix", "m", also="outcomes over time"),
+            Place("runs", "Runs", "/runs", "r", also="ledger, cancel, replay"),
+            Place("forecast", "Forecast", "/forecast", "f", also="load to come"),
         ),
     ),
     (
         "Needs attention",
         (
-            Place("dead", "Dead letters", "/dead", "d", waiting="dead"),
-            Place("gates", "Catch-up gates", "/gates", "c", waiting="gates"),
+            Place("dead", "Dead letters", "/dead", "d", waiting="dead", also="failed runs, replay"),
+            Place("gates", "Catch-up gates", "/gates", "c", waiting="gates", also="held runs"),
         ),
     ),
     (
         "Fleet",
         (
-            Place("leases", "Leases", "/leases", "l"),
-            Place("workers", "Workers", "/workers", "w"),
-            Place("backfills", "Backfills", "/backfills", "b"),
-            Place("jobs", "Jobs", "/jobs", "j"),
-            Place("notifications", "Notifications", "/notifications", "n"),
+            Place("leases", "Leases", "/leases", "l", also="leaders, shards, epochs"),
+            Place("workers", "Workers", "/workers", "w", also="nodes, queues, freezes, drain"),
+            Place("backfills", "Backfills", "/backfills", "b", also="ticks of the past"),
+            Place("jobs", "Jobs", "/jobs", "j", also="enqueue"),
+            Place(
+                "notifications", "Notifications", "/notifications", "n", also="alerts, webhook, Slack, e-mail"
+            ),
         ),
     ),
     (
         "Admin",
         (
-            Place("audit", "Audit log", "/log", "a"),
-            Place("tokens", "Tokens", "/tokens", "t", Role.ADMIN),
+            Place("audit", "Audit log", "/log", "a", also="who did what"),
+            Place("tokens", "Tokens", "/tokens", "t", Role.ADMIN, also="access, sessions, sign-in links"),
         ),
     ),
+)
+
+ELSEWHERE: tuple[Place, ...] = (
+    Place("schedules", "New schedule", "/new-schedule", "", Role.OPERATOR, also="create, add"),
+    Place("dead", "Replay dead letters", "/dead/replay", "", Role.OPERATOR, also="many at once"),
 )

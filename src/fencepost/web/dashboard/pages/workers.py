@@ -16,6 +16,7 @@ from fencepost.model.run import RunRecord
 from fencepost.operations.fleet import live_nodes
 from fencepost.operations.paging import CURSOR_LENGTH_MAX, sliced
 from fencepost.operations.queues import all_queues
+from fencepost.operations.words import PLAIN_PATTERN
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Shown, Visit, page
 
@@ -26,8 +27,9 @@ RUNS_OF_ONE = 4
 
 
 class WorkerQuery(Struct, frozen=True):
-    """From which node on."""
+    """Which nodes, and from which on."""
 
+    text: Annotated[str, Meta(max_length=200, pattern=PLAIN_PATTERN)] = ""
     after: Annotated[str, Meta(max_length=CURSOR_LENGTH_MAX)] = ""
 
 
@@ -41,8 +43,10 @@ async def workers_page(visit: Visit[WorkerQuery]) -> Shown:
         control.store.ledger.running(control.namespace, RUNNING_MAX),
         control.store.freezes.all(control.namespace),
     )
+    text = visit.query.text.strip().lower()
+    wanted = [one for one in nodes if text in one.node.node_id.lower()]
     shown, following = sliced(
-        nodes, lambda one: (str(one.node.node_id),), tuple[str], NODES_SHOWN, visit.query.after or None
+        wanted, lambda one: (str(one.node.node_id),), tuple[str], NODES_SHOWN, visit.query.after or None
     )
     return {
         "nodes": [
@@ -57,8 +61,10 @@ async def workers_page(visit: Visit[WorkerQuery]) -> Shown:
         "orphans": orphans(running, nodes),
         "freezes": [one for one in freezes if one.scope.kind is not ScopeKind.QUEUE],
         "whole_fleet": visit.may("admin") and visit.principal.namespace == EVERYWHERE,
-        "next_url": None if following is None else links.with_query("/workers", {"after": following}),
-        "first_url": "/workers" if visit.query.after else None,
+        "next_url": None
+        if following is None
+        else links.with_query("/workers", {"text": visit.query.text, "after": following}),
+        "first_url": "/workers" if visit.query.after or text else None,
     }
 
 

@@ -13,19 +13,6 @@ try {
   if (zone && zone !== document.documentElement.dataset.zone) remember("fencepost_zone", zone);
 } catch (error) { /* UTC it is. */ }
 
-// The names of zones, once somebody chooses one.
-for (const input of document.querySelectorAll("[data-zones]")) {
-  input.addEventListener("focus", () => {
-    const names = document.createElement("datalist");
-    names.id = "zone-names";
-    for (const name of Intl.supportedValuesOf ? Intl.supportedValuesOf("timeZone") : []) {
-      names.append(Object.assign(document.createElement("option"), { value: name }));
-    }
-    input.after(names);
-    input.setAttribute("list", names.id);
-  }, { once: true });
-}
-
 // Light or dark: chosen by hand, kept in a cookie, so that the server sends the page right.
 const isDark = () => {
   const theme = document.documentElement.dataset.theme;
@@ -126,7 +113,7 @@ const typing = (target) => target.closest("input, textarea, select, [contentedit
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
   if (event.key === "/") {
-    const search = document.querySelector("[data-search-here]") || document.querySelector("[data-search]");
+    const search = document.querySelector("[data-search] input");
     if (search) { event.preventDefault(); search.focus(); search.select(); }
   } else if (event.key === "?" && help && !help.open) {
     event.preventDefault();
