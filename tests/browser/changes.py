@@ -20,7 +20,7 @@ class Schedules:
         page = admin.go("/schedules")
         page.get_by_role("link", name="New schedule").click()
         page.get_by_label("Id").fill("invoices/eu")
-        page.get_by_label("Job").fill("greet")
+        page.get_by_label("Job").select_option("greet")
         page.get_by_label("Fires").fill("30 2 * * *")
         page.get_by_label("Zone").fill("Europe/Berlin")
         page.get_by_label("Labels").fill("team=billing")
@@ -41,7 +41,7 @@ class Schedules:
     ) -> None:
         page = admin.go("/new-schedule")
         page.get_by_label("Id").fill("never")
-        page.get_by_label("Job").fill("greet")
+        page.get_by_label("Job").select_option("greet")
         page.get_by_label("Fires").fill("0 0 30 2 *")
         admin.press("Preview")
         expect(page.get_by_role("alert")).to_be_visible()

@@ -9,7 +9,7 @@ from tests.browser.door import Door
 from tests.browser.keyboard import Keyboard
 from tests.browser.run_changes import Gates, Runs, Tokens
 from tests.browser.walk import Access, ViewersOnly, Walk
-from tests.browser.writing import Writing
+from tests.browser.writing import LivePreview, Writing
 
 pytestmark = [pytest.mark.proof, pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -32,6 +32,10 @@ class TestSchedules(Schedules):
 
 
 class TestWriting(Writing):
+    pass
+
+
+class TestLivePreview(LivePreview):
     pass
 
 

@@ -21,7 +21,7 @@ def asked_addresses(page: Page) -> list[str]:
 
 def write(page: Page, schedule_id: str) -> None:
     page.get_by_label("Id").fill(schedule_id)
-    page.get_by_label("Job").fill("greet")
+    page.get_by_label("Job").select_option("greet")
     page.get_by_label("Fires").fill("30 2 * * *")
     page.get_by_label("Labels").fill("team=billing")
     page.get_by_label("Payload").fill(f'{{\n  "name": "{CANARY}"\n}}')
@@ -120,3 +120,25 @@ class Writing:
         assert "filled=yes" in page.url
         assert CANARY not in page.url
         expect(page.locator("p.note")).to_have_count(0)
+
+
+class LivePreview:
+    """What a schedule would do is shown as one types."""
+
+    def test_the_preview_follows_what_is_typed_and_errors_stand_beside_their_fields(
+        self, admin: Looker, cluster: Cluster
+    ) -> None:
+        page = admin.go("/new-schedule")
+        write(page, "typed")
+        expect(page.get_by_role("heading", name="Next ticks")).to_be_visible()
+        expect(page.get_by_role("button", name="Create")).to_be_enabled()
+        page.get_by_label("Fires").fill("99 99 * * *")
+        expect(page.locator("#error-when")).to_contain_text("99")
+        expect(page.get_by_label("Fires")).to_have_attribute("aria-invalid", "true")
+        expect(page.get_by_role("button", name="Create")).to_have_count(0)
+        admin.check_access()
+        page.get_by_label("Fires").fill("every 15m")
+        expect(page.locator("#error-when")).to_be_empty()
+        page.get_by_role("button", name="Create").click()
+        admin.is_told("typed")
+        assert cluster.schedule("typed")["trigger"]["kind"] == "every"

@@ -45,11 +45,16 @@ def values(text: str) -> dict[str, str]:
     """What stands in the fields of the first form of the page itself."""
     found = parsed(text).elements
     start = next(at for at, one in enumerate(found) if one.attributes.get("aria-label") == "The schedule")
-    return {
-        one.attributes["name"]: one.attributes.get("value", "")
-        for one in found[start:]
-        if one.name == "input" and "name" in one.attributes
-    }
+    values, choice = {}, ""
+    for one in found[start:]:
+        if one.name == "input" and "name" in one.attributes:
+            values[one.attributes["name"]] = one.attributes.get("value", "")
+        elif one.name == "select":
+            choice = one.attributes["name"]
+            values[choice] = ""
+        elif one.name == "option" and "selected" in one.attributes:
+            values[choice] = one.attributes["value"]
+    return values
 
 
 def post_routes(house: House) -> Iterator[str]:

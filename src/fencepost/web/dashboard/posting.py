@@ -26,7 +26,7 @@ async def posted_visit(request: Request[Any, Any, Any], page: Page[Q], serving: 
     form = read_form(await request.body())
     check_forgery(request, caller, form)
     query = chosen(_pairs(form), page.query, FORM)
-    visit = await made(request, caller, serving, path_of(request, page.in_path), query)
+    visit = await made(request, caller, serving, path_of(request, page.in_path), query, page.posted)
     return replace(visit, posted=True)
 
 

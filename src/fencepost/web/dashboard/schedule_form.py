@@ -26,6 +26,7 @@ Fields: TypeAlias = dict[str, list[str]]
 EVERY, AT, FORM = "every ", "at ", "{"
 RULES = ("FREQ=", "RRULE:", "DTSTART")
 CLEARED = ("queue", "priority", "spread", "jitter")
+POLICIES = {"overlap": "overlap", "mode": "catch_up.mode", "max_lateness": "catch_up.max_lateness"}
 EPOCH_ANCHORS = ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00")
 
 
@@ -38,7 +39,9 @@ class ScheduleForm(Struct, frozen=True):
     when: Text = ""
     tz: Text = ""
     overlap: Text = ""
+    overlap_most: Text = ""
     mode: Text = ""
+    mode_most: Text = ""
     max_lateness: Text = ""
     spread: Text = ""
     jitter: Text = ""
@@ -55,13 +58,17 @@ def form_of(schedule: Schedule) -> ScheduleForm:
     """The form of a schedule as it stands; secrets in its payload are masked."""
     spec = schedule.spec
     when, tz = when_of(spec.trigger)
+    overlap, overlap_most = _with_number(str(spec.overlap))
+    mode, mode_most = _with_number(spec.catch_up.words)
     return ScheduleForm(
         schedule_id=schedule.schedule_id,
         job=spec.job,
         when=when,
         tz=tz,
-        overlap=str(spec.overlap),
-        mode=spec.catch_up.words,
+        overlap=overlap,
+        overlap_most=overlap_most,
+        mode=mode,
+        mode_most=mode_most,
         max_lateness=format_duration(spec.catch_up.max_lateness),
         spread="" if spec.spread is None else str(spec.spread),
         jitter="" if spec.jitter is None else str(spec.jitter),
@@ -71,6 +78,21 @@ def form_of(schedule: Schedule) -> ScheduleForm:
         payload=_payload(spec.payload),
         version=str(schedule.version),
     )
+
+
+def _with_number(words: str) -> tuple[str, str]:
+    """`allow(3)` as its name and its number."""
+    name, _, number = words.partition("(")
+    return name, number.rstrip(")")
+
+
+def policies_of(form: ScheduleForm) -> dict[str, str]:
+    """What the form says of overlap and of catch-up; a name that is not said stays as it is."""
+    pairs = {"overlap": (form.overlap, form.overlap_most), "mode": (form.mode, form.mode_most)}
+    return {
+        field: f"{name.strip()}({most.strip()})" if name.strip() and most.strip() else name.strip()
+        for field, (name, most) in pairs.items()
+    }
 
 
 def _payload(payload: JsonObject) -> str:
@@ -154,14 +176,15 @@ def address_again(path: str, form: ScheduleForm, now: ScheduleForm) -> str:
 
 def _said(form: ScheduleForm, now: ScheduleForm) -> Fields:
     fields: Fields = {}
-    for name in ("job", "overlap", "spread", "jitter", "queue", "priority", "payload"):
+    for name in ("job", "spread", "jitter", "queue", "priority", "payload"):
         text = getattr(form, name).strip()
         if text and text != getattr(now, name).strip():
             fields[name] = [text]
-    for name, field in (("mode", "catch_up.mode"), ("max_lateness", "catch_up.max_lateness")):
-        text = getattr(form, name).strip()
-        if text and text != getattr(now, name):
-            fields[field] = [text]
+    said = {**policies_of(form), "max_lateness": form.max_lateness.strip()}
+    stands = {**policies_of(now), "max_lateness": now.max_lateness}
+    for name, field in POLICIES.items():
+        if said[name] and said[name] != stands[name]:
+            fields[field] = [said[name]]
     labels, old = read_labels(form.labels), read_labels(now.labels)
     if labels != old:
         gone: dict[str, str | None] = dict.fromkeys(old.keys() - labels.keys())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlencode
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -66,14 +66,24 @@ async def visit_of(request: Request[Any, Any, Any], page: Page[Q], serving: Serv
     """The visit of a page by its address."""
     caller = caller_of(request, page.role, serving.settings.namespace)
     return await made(
-        request, caller, serving, path_of(request, page.in_path), read_query(request, page.query, page.posted)
+        request,
+        caller,
+        serving,
+        path_of(request, page.in_path),
+        read_query(request, page.query, page.posted),
+        page.posted,
     )
 
 
 async def made(
-    request: Request[Any, Any, Any], caller: Caller, serving: Serving, path: dict[str, str], query: Q
+    request: Request[Any, Any, Any],
+    caller: Caller,
+    serving: Serving,
+    path: dict[str, str],
+    query: Q,
+    secret: Collection[str] = (),
 ) -> Visit[Q]:
-    """A visit of somebody who is known."""
+    """A visit of somebody who is known; the secret fields are in no link that leads back."""
     control = serving.control(caller)
     return Visit(
         control=control,
@@ -83,7 +93,7 @@ async def made(
         query=query,
         attention=await control.store.ledger.attention(control.namespace, COUNTED_MAX),
         zone=zone_of(request),
-        url=url_of(request),
+        url=url_of(request, secret),
         theme=theme_of(request),
         said=read_said(request.cookies.get(SAID)),
         forecasts=serving.forecasts,
@@ -175,10 +185,13 @@ def theme_of(request: Request[Any, Any, Any]) -> str:
     return chosen if chosen in THEMES else "auto"
 
 
-def url_of(request: Request[Any, Any, Any]) -> str:
-    """The path and the query, as a link that leads back here."""
-    query = request.scope["query_string"].decode("ascii", "replace")
-    return f"{request.scope['path']}?{query}" if query else str(request.scope["path"])
+def url_of(request: Request[Any, Any, Any], left_out: Collection[str] = ()) -> str:
+    """The path and the query, as a link that leads back here, without the fields that are left out."""
+    path, query = str(request.scope["path"]), request.scope["query_string"].decode("ascii", "replace")
+    if left_out:
+        pairs = parse_qsl(query, keep_blank_values=True)
+        query = urlencode([(name, text) for name, text in pairs if name not in left_out])
+    return f"{path}?{query}" if query else path
 
 
 def said_of_path(path: str) -> str:

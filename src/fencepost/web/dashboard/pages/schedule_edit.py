@@ -28,6 +28,7 @@ from fencepost.services.control import Control
 from fencepost.triggers.localtime.zones import zone_names
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.actions.forms import to_request
+from fencepost.web.dashboard.form_errors import error_beside, errors_of
 from fencepost.web.dashboard.page import Rendered, Shown, Visit, page
 from fencepost.web.dashboard.schedule_form import (
     Fields,
@@ -42,7 +43,8 @@ from fencepost.web.dashboard.schedule_form import (
 
 SECRET = ("payload",)
 NEW = ScheduleForm(overlap="skip", mode="none")
-MODES = (*(str(one) for one in CatchUpMode if one is not CatchUpMode.PARALLEL), "parallel(4)")
+JOBS_LISTED_MAX = 200
+"""More jobs than these are completed as one types."""
 
 
 @page(
@@ -59,17 +61,20 @@ async def new_schedule_page(visit: Visit[ScheduleForm]) -> Shown:
     begun = structs.replace(NEW, schedule_id=visit.query.schedule_id)
     form = merged(visit.query, begun, visit.posted)
     preview, refused, fields, ways = None, None, Fields(), {}
-    if visit.posted:
+    errors = errors_of(form, begun, visit.now, new=True) if visit.posted else {}
+    if visit.posted and not errors:
         try:
             ways = _ways("/new-schedule", form, begun)
             fields = new_fields(form)
             preview = await _new_preview(visit, fields)
         except UsageError as error:
+            errors = error_beside(error)
             refused = str(error)
     return {
         **await _choices(visit.control, form),
         "preview": preview,
-        "refused": refused,
+        "refused": _refused(refused, errors),
+        "errors": errors,
         **ways,
         **_hidden(fields, []),
     }
@@ -91,7 +96,8 @@ async def edit_schedule_page(visit: Visit[ScheduleForm]) -> Shown:
     form = merged(visit.query, now, visit.posted)
     overtaken = await _overtaken(visit.control, schedule, form)
     preview, refused, fields, cleared, ways = None, None, Fields(), list[str](), {}
-    if visit.posted and not overtaken:
+    errors = errors_of(form, now, visit.now, new=False) if visit.posted else {}
+    if visit.posted and not overtaken and not errors:
         try:
             here = links.schedule(schedule.schedule_id, "edit")
             ways = _ways(here, structs.replace(form, schedule_id=""), now)
@@ -103,17 +109,27 @@ async def edit_schedule_page(visit: Visit[ScheduleForm]) -> Shown:
             }
             preview = await _edit_preview(visit.control, fields, cleared)
         except UsageError as error:
+            errors = error_beside(error)
             refused = str(error)
     values = {
         **await _choices(visit.control, form),
         "schedule": schedule,
         "overtaken": overtaken,
         "preview": preview,
-        "refused": refused,
+        "refused": _refused(refused, errors),
+        "errors": errors,
         **ways,
         **_hidden(fields, cleared),
     }
     return Rendered(values, title=f"Edit {schedule.schedule_id}")
+
+
+def _refused(refused: str | None, errors: Mapping[str, str]) -> str | None:
+    """What is said at the top: how much is to be corrected, where the fields say what."""
+    if not errors:
+        return refused
+    number = "one field" if len(errors) == 1 else f"{len(errors)} fields"
+    return f"Correct {number}, and preview it again."
 
 
 async def _overtaken(control: Control, schedule: Schedule, form: ScheduleForm) -> str | None:
@@ -180,11 +196,17 @@ async def _choices(control: Control, form: ScheduleForm) -> dict[str, Any]:
         "form": form,
         "schedule": None,
         "overtaken": None,
-        "jobs": sorted(await control.jobs()),
-        "overlaps": [str(one) for one in OVERLAPS],
-        "modes": MODES,
+        "jobs": _with(sorted(await control.jobs()), form.job),
+        "jobs_listed": JOBS_LISTED_MAX,
+        "overlaps": _with([str(one) for one in OVERLAPS], form.overlap),
+        "modes": _with([str(one) for one in CatchUpMode], form.mode),
         "zones": sorted(zone_names()),
     }
+
+
+def _with(names: list[str], chosen: str) -> list[str]:
+    """The names, and what stands in the form where it is none of them."""
+    return names if not chosen or chosen in names else [chosen, *names]
 
 
 def _hidden(fields: Fields, cleared: list[str]) -> dict[str, Any]:
