@@ -19,6 +19,7 @@ from benchmarks.report import Figure, heading, median, percentile
 from benchmarks.timing import until
 from fencepost import Fencepost
 from fencepost.clock import SystemClock
+from fencepost.operations import runs as run_operations
 from fencepost.stores.queries import load_queries
 
 SQL = load_queries("benchmarks", "bare.sql")
@@ -103,7 +104,7 @@ class Bench:
         finally:
             watching.cancel()
             await asyncio.wait({watching})
-            await (await self.app.control()).runs.cancel(run_key, "the measurement is over")
+            await run_operations.cancel(await self.app.control(), run_key, "the measurement is over")
         gaps += [(after - before).total_seconds() * 1000 for before, after in pairwise(beats)]
 
     async def _watch(self, run_key: str, beats: list[datetime]) -> None:

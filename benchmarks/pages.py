@@ -18,8 +18,9 @@ from fencepost.model.clocks import StoreTime, later
 from fencepost.model.identifiers import DEFAULT_NAMESPACE, JobName, NodeId, Queue, RunKey, ScheduleId
 from fencepost.model.run import Origin, RunFilter, RunState
 from fencepost.model.schedule import ScheduleFilter, ScheduleState
+from fencepost.operations.control import Control
+from fencepost.operations.status import StatusRequest, show_status
 from fencepost.ports.store import Store
-from fencepost.services.control import Control
 from fencepost.stores.postgres import open_store
 
 NS = DEFAULT_NAMESPACE
@@ -139,7 +140,7 @@ async def boards(store: Store, now: StoreTime) -> dict[str, Reading]:
         "news of 10 s": partial(ledger.news, later(now, -10.0), 500, [NS]),
         "news of 5 minutes": partial(ledger.news, later(now, -300.0), 500, [NS]),
         "attention": partial(ledger.attention, NS, 1_000),
-        "status": Control(store, NS).status,
+        "status": partial(show_status.carry_out, Control(store, NS), StatusRequest()),
         "depth": partial(ledger.depth, NS),
         "queues": partial(ledger.queues, NS),
         "running": partial(ledger.running, NS, 200),

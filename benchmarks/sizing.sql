@@ -17,7 +17,7 @@ SELECT namespace, schedule_id, shard, 1, $1, $1, $2 FROM fencepost.schedules
 -- name: past
 INSERT INTO fencepost.runs (
     namespace, run_key, schedule_id, job, fire_time, version, state, attempt, fence, epoch, queue, priority,
-    run_at, started_at, finished_at, worker, begun_at
+    run_at, started_at, finished_at, worker, first_started_at
 )
 SELECT 'default', 'past-' || n % 1000 || '#2026-01-01T00:00:00Z#' || n,
     'past-' || n % 1000, 'noop', at, 1, 'succeeded', 1, n, 1, 'default', 2, at, at, at, 'a-worker', at

@@ -3,6 +3,7 @@ settings, the HTTP API."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import click
 
 from fencepost.cli.groups import SUMMARIES
 from fencepost.cli.main import NAME, Commands, cli
+from fencepost.cli.written_help import WRITTEN, parts_of
 from fencepost.core.lifecycle import ENDED, INITIAL, REPLAYS, TRANSITIONS
 from fencepost.model.run import RunState
 
@@ -39,6 +41,7 @@ def pages() -> dict[Path, str]:
     return {
         FOLDER / "cli.md": cli_page(),
         SUMMARIES: summaries_text(),
+        WRITTEN: help_text(),
         FOLDER / "states.md": states_page(),
         FOLDER / "http.md": http_page(GENERATED),
         FOLDER / "settings.md": settings_page(GENERATED),
@@ -59,16 +62,34 @@ def summaries_text() -> str:
         return "".join(f"{path}\t{said}\n" for path, said in cli.loaded_summaries(context).items())
 
 
+def help_text() -> str:
+    """The parts of each command's help, for help that loads no command."""
+    found = {
+        context.command_path.removeprefix(f"{NAME} "): parts_of(command, context)
+        for command, context in commands(cli, None)
+        if not isinstance(command, click.Group)
+    }
+    return json.dumps(found, indent=0, ensure_ascii=False) + "\n"
+
+
 def helps(command: click.Command, parent: click.Context | None) -> Iterator[tuple[str, str]]:
     """The path and the help of a command and of all below it."""
+    for one, context in commands(command, parent):
+        yield context.command_path, _trimmed(one.get_help(context))
+
+
+def commands(
+    command: click.Command, parent: click.Context | None
+) -> Iterator[tuple[click.Command, click.Context]]:
+    """A command and all below it, each with its context."""
     name = NAME if parent is None else command.name
     with command.make_context(name, [], parent, resilient_parsing=True, terminal_width=WIDTH) as context:
-        yield context.command_path, _trimmed(command.get_help(context))
+        yield command, context
         if isinstance(command, click.Group):
             for below in command.list_commands(context):
                 found = command.get_command(context, below)
                 assert found is not None
-                yield from helps(found, context)
+                yield from commands(found, context)
 
 
 def states_page() -> str:

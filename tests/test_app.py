@@ -17,6 +17,7 @@ from fencepost import Every, Fencepost, Run
 from fencepost.errors import InvalidPayload, InvalidSpec, UsageError
 from fencepost.model.identifiers import JobName
 from fencepost.model.run import RunFilter, RunState
+from fencepost.operations import runs as run_operations
 
 
 class Colour(Enum):
@@ -70,7 +71,7 @@ async def test_a_schedule_in_code_ticks_and_is_accounted_for(app: Fencepost) -> 
     async with app.running():
         keys = [await asyncio.wait_for(ticks.get(), 10) for _ in range(2)]
     control = await app.control()
-    done = await control.runs.list(RunFilter(state=RunState.SUCCEEDED))
+    done = await run_operations.find_runs(control, RunFilter(state=RunState.SUCCEEDED))
     assert set(keys) <= {run.run_key for run in done}
 
 
@@ -134,7 +135,7 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
 
     with pytest.raises(error):
         await app.enqueue(count, **arguments)
-    assert await (await app.control()).runs.list(RunFilter()) == []
+    assert await run_operations.find_runs(await app.control(), RunFilter()) == []
 
 
 async def test_a_backfill_is_filled_by_a_node_that_plans_and_run(app: Fencepost) -> None:

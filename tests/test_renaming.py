@@ -13,6 +13,7 @@ from fencepost.errors import InvalidSpec
 from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.notification import DELIVERY
 from fencepost.model.run import RunFilter, RunState
+from fencepost.operations import runs as run_operations
 from fencepost.operations.reconciling import CompareKeysRequest, judge_keys
 
 
@@ -20,7 +21,9 @@ async def until_ran(app: Fencepost, wanted: int) -> None:
     control = await app.control()
     async with asyncio.timeout(30):
         while True:
-            found = await control.runs.list(RunFilter(job=JobName("new"), state=RunState.SUCCEEDED))
+            found = await run_operations.find_runs(
+                control, RunFilter(job=JobName("new"), state=RunState.SUCCEEDED)
+            )
             if len(found) >= wanted:
                 return
             await asyncio.sleep(0.05)

@@ -79,12 +79,15 @@ def test_the_version_is_said_without_the_command_line() -> None:
     assert len(ours(modules)) <= 5, sorted(ours(modules))
 
 
-@pytest.mark.parametrize("words", [["--help"], ["schedulse"], [], ["schedules", "--help"]])
+HELP = [["--help"], ["schedules", "--help"], ["schedules", "list", "--help"], ["backfill", "-h"]]
+
+
+@pytest.mark.parametrize("words", [["schedulse"], [], *HELP])
 def test_help_loads_no_command(words: list[str]) -> None:
     modules = loaded(CALLED.format(words=words))
     assert modules & {*NODE, *DRIVERS, *SLOW, "asyncio", "msgspec"} - {"fencepost.cli", "click"} == set()
     assert ours(modules) <= {
-        *(f"fencepost.cli{part}" for part in ("", ".main", ".groups", ".faults", ".nouns")),
+        *(f"fencepost.cli{part}" for part in ("", ".main", ".groups", ".faults", ".nouns", ".written_help")),
         *("fencepost", "fencepost.errors", "fencepost.version", "fencepost.model", "fencepost.model.lazy"),
     }
 

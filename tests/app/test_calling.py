@@ -30,6 +30,7 @@ from fencepost.errors import (
 )
 from fencepost.model.run import RunFilter, RunRecord
 from fencepost.model.text import RESULT_LENGTH_MAX
+from fencepost.operations import runs as run_operations
 from fencepost.services.bridge import bridge
 from tests.cli.forks import ROOT
 from tests.contrib.servers import program
@@ -80,7 +81,7 @@ def define(app: Fencepost) -> Any:
 async def payloads(url: str) -> list[Any]:
     """What the ledger has been given, read by another application."""
     async with Fencepost(url) as reader:
-        runs = await (await reader.control()).runs.list(RunFilter(limit=1_000))
+        runs = await run_operations.find_runs(await reader.control(), RunFilter(limit=1_000))
     return sorted(run.payload["image_id"] for run in runs)
 
 
@@ -267,7 +268,7 @@ async def test_a_handle_tells_what_became_of_a_run_and_is_woken_by_the_store(app
     assert await waiting.cancel() == "cancelled"
     assert await called_off == "cancelled"
     async with app:
-        run, _ = await (await app.control()).runs.get(waiting.key)
+        run, _ = await run_operations.run_with_attempts(await app.control(), waiting.key)
         assert run.reason == "cancelled by a program"
     neglected = resize.delay(image_id=9)
     with pytest.raises(WaitTimeout, match=r"is ready after 0\.1s, .*fencepost run TARGET"):

@@ -21,6 +21,7 @@ from fencepost.model.identifiers import JobName
 from fencepost.model.notification import DELIVERY, Target, TargetKind
 from fencepost.model.run import RunFilter, RunState
 from fencepost.model.tables import NOTIFY_EVENTS
+from fencepost.operations import runs as run_operations
 from tests.cli.calls import call
 from tests.executors.http.servers import said, served
 from tests.executors.mail_server import mail_server
@@ -51,7 +52,7 @@ async def there(app: Fencepost, job: str, count: int = 1, state: RunState | None
     """Until a job has so many runs in a state, or in any."""
     wanted, control = RunFilter(job=JobName(job), state=state), await app.control()
     async with asyncio.timeout(PATIENCE_S):
-        while len(await control.runs.list(wanted)) < count:  # noqa: ASYNC110 - it is in the store
+        while len(await run_operations.find_runs(control, wanted)) < count:  # noqa: ASYNC110 - it is in the store
             await asyncio.sleep(0.02)
 
 

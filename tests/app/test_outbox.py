@@ -14,6 +14,7 @@ from fencepost.app.outbox import message_key
 from fencepost.errors import InvalidSpec, UsageError
 from fencepost.model.identifiers import KEY_LENGTH_MAX
 from fencepost.model.run import RunFilter, RunState
+from fencepost.operations import runs as run_operations
 from tests.executors.runs import make_run
 from tests.transactions.drivers import sqlite3_
 
@@ -35,7 +36,7 @@ async def app(tmp_path: Path) -> AsyncIterator[Fencepost]:
 
 async def states(app: Fencepost, job: str) -> list[tuple[str, RunState]]:
     control = await app.control()
-    runs = await control.runs.list(RunFilter())
+    runs = await run_operations.find_runs(control, RunFilter())
     return [(str(one.run_key), one.state) for one in runs if one.job == job]
 
 

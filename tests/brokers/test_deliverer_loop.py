@@ -15,8 +15,8 @@ from fencepost.model.message import Message, Publication
 from fencepost.model.run import Claim, RunState, Ticket
 from fencepost.model.run_log import LogPage
 from fencepost.services.broker_link import BrokerServices
+from fencepost.services.taking import HINTS_MAX
 from fencepost.services.trail import Station
-from fencepost.services.verbs.taking import HINTS_MAX
 from tests.brokers.post import NS, PATIENCE_S, THUMBS, Post, until
 
 QUIET_S = 0.2

@@ -16,8 +16,9 @@ from fencepost.model.identifiers import DEFAULT_NAMESPACE, DEFAULT_QUEUE, Epoch,
 from fencepost.model.job import JobSpec
 from fencepost.model.run import Outcome, RunState
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.ports.store import Store
-from fencepost.services.control import Control
 from fencepost.testing.clock import VirtualClock
 from fencepost.testing.conformance.builders import register
 from fencepost.triggers import Every, stored_trigger, tzdata_version
@@ -53,7 +54,7 @@ async def _beat(url: str) -> None:
     try:
         await store.jobs.register(DEFAULT_NAMESPACE, [JobSpec(JOB)])
         spec = ScheduleSpec(JOB, trigger=Every(EVERY_S).to_json())
-        await Control(store, DEFAULT_NAMESPACE).schedules.add("beat", spec)
+        await schedule_operations.add(Control(store, DEFAULT_NAMESPACE), "beat", spec)
         for shard in map(Shard, range(await store.epochs.shards())):
             await register(store, shard, LEADER)
         for _ in range(TICKS):

@@ -7,6 +7,7 @@ import pytest
 
 from fencepost import Fencepost, PermanentFailure, Retry
 from fencepost.cli import watching
+from fencepost.operations import backfills as backfill_operations
 from tests.cli.calls import call, called, called_json, refused
 
 RANGE = ("--from", "2026-01-01T00:30:00Z", "--to", "2026-01-01T05:30:00Z")
@@ -59,7 +60,7 @@ async def work(url: str, *, fails: bool = False) -> None:
     async with app, app.running(plans=False):
         control = await app.control()
         async with asyncio.timeout(30):
-            while not (await control.backfills.get(1)).over:  # noqa: ASYNC110 - the store has no event for it
+            while not (await backfill_operations.get(control, 1)).over:  # noqa: ASYNC110 - the store has no event for it
                 await asyncio.sleep(0.02)
 
 

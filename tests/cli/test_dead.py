@@ -10,8 +10,11 @@ import pytest
 from fencepost import Fencepost, PermanentFailure, Retry
 from fencepost.cli import calling, dead
 from fencepost.model.run import RunState
+from fencepost.operations import dead as dead_operations
+from fencepost.operations import runs as run_operations
+from fencepost.operations.control import Control
+from fencepost.operations.status import StatusRequest, show_status
 from fencepost.ports.store import Store
-from fencepost.services.verbs.runs import RunVerbs
 from tests.cli.calls import call, called, called_json, refused
 
 
@@ -76,17 +79,17 @@ async def in_store(url: str, act: Callable[[Store], Awaitable[object]]) -> None:
         await act(await app.open())
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[RunVerbs], Awaitable[object]]) -> None:
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[Control], Awaitable[object]]) -> None:
     """Somebody acts when the runs have been chosen and are not replayed yet."""
-    replaying = RunVerbs.replaying
+    replaying = run_operations.replaying
 
-    async def slowly(verbs: RunVerbs, *given: Any, **rest: Any) -> Any:
-        monkeypatch.setattr(RunVerbs, "replaying", replaying)
-        await act(verbs)
-        async for batch in replaying(verbs, *given, **rest):
+    async def slowly(control: Control, *given: Any, **rest: Any) -> Any:
+        monkeypatch.setattr(dead_operations, "replaying", replaying)
+        await act(control)
+        async for batch in replaying(control, *given, **rest):
             yield batch
 
-    monkeypatch.setattr(RunVerbs, "replaying", slowly)
+    monkeypatch.setattr(dead_operations, "replaying", slowly)
 
 
 @pytest.mark.parametrize(("which", "code"), [(("burn#bad",), 1), (("--all",), 0)])
@@ -95,9 +98,9 @@ def test_a_run_that_is_not_dead_any_more_is_left_alone(
 ) -> None:
     """It was replayed and cancelled meanwhile: that can be replayed too, and is not what was asked for."""
 
-    async def act(verbs: RunVerbs) -> None:
-        await verbs.replay(["burn#bad"])
-        await verbs.cancel("burn#bad")
+    async def act(control: Control) -> None:
+        await run_operations.replay(control, ["burn#bad"])
+        await run_operations.cancel(control, "burn#bad")
 
     meanwhile(monkeypatch, act)
     result = call("dead", "replay", *which, "--store", used)
@@ -115,6 +118,10 @@ def test_a_run_whose_payload_is_gone_is_said_to_be_dead_still(used: str) -> None
     assert result.stderr == "burn#bad: retention has removed its payload\n"
 
 
+async def dead_runs(control: Control) -> int:
+    return (await show_status.carry_out(control, StatusRequest())).attention.dead
+
+
 async def burn_many(url: str, count: int) -> None:
     app = Fencepost(url)
 
@@ -127,7 +134,7 @@ async def burn_many(url: str, count: int) -> None:
             await app.enqueue(burn, key=f"{number}")
         control = await app.control()
         async with asyncio.timeout(20):
-            while (await control.status()).dead < count:  # noqa: ASYNC110 - the store has no event for it
+            while (await dead_runs(control)) < count:  # noqa: ASYNC110 - the store has no event for it
                 await asyncio.sleep(0.02)
 
 

@@ -3,11 +3,13 @@
 import subprocess
 import sys
 
+import click
 import pytest
 
 import fencepost
 from fencepost.cli.main import cli
-from scripts.docs import helps
+from fencepost.cli.written_help import written_help
+from scripts.docs import commands, helps
 from tests.cli.calls import called
 
 HELPS = dict(helps(cli, None))
@@ -58,6 +60,17 @@ def test_who_holds_or_shows_leases_can_be_told_where_they_live(path: str) -> Non
 @pytest.mark.parametrize("path", [path for path in HELPS if "COMMAND" in HELPS[path]])
 def test_no_line_of_help_is_cut(path: str) -> None:
     assert "..." not in HELPS[path].partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("width", [50, 80, 132])
+def test_help_that_loads_no_command_does_not_differ_from_that_of_the_command(width: int) -> None:
+    for command, context in commands(cli, None):
+        path = context.command_path.removeprefix("fencepost ")
+        if isinstance(command, click.Group):
+            assert written_help(path) is None
+        else:
+            context.terminal_width = width
+            assert written_help(path, terminal_width=width) == command.get_help(context), path
 
 
 def test_the_version_is_said() -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from fencepost import Fencepost, Retry, Run
+from fencepost.operations import runs as run_operations
 from tests.cli.calls import call, called, called_json, refused
 
 
@@ -47,7 +48,7 @@ async def _talk(url: str) -> None:
 
 
 async def _state(app: Fencepost, run_key: str) -> str:
-    run, _ = await (await app.control()).runs.get(run_key)
+    run, _ = await run_operations.run_with_attempts(await app.control(), run_key)
     return str(run.state)
 
 

@@ -13,6 +13,7 @@ from fencepost import Fencepost
 from fencepost.app.celery import celery_job
 from fencepost.executors.celery import IDS, CeleryExecutor, Sender
 from fencepost.model.run import RunState
+from fencepost.operations import runs as run_operations
 from tests.cli.calls import called_json
 from tests.cli.processes import SIGTERM
 from tests.contrib.celery_processes import Notes, beat, worker
@@ -87,7 +88,7 @@ async def test_a_tracked_run_does_not_end_before_its_task(
         key = await app.enqueue(good, name="over-rabbitmq")
         said = [await next_of(notes)]
         control = await app.control()
-        assert (await control.runs.get(key))[0].state is RunState.RUNNING
+        assert (await run_operations.run_with_attempts(control, key))[0].state is RunState.RUNNING
         notes.let_go("over-rabbitmq")
         run, (attempt,) = await until_ended(app, key)
         assert (run.state, attempt.output) == (RunState.SUCCEEDED, "done")

@@ -18,6 +18,7 @@ from fencepost.app.celery import CeleryWords, celery_job
 from fencepost.errors import InvalidSpec, RetryableFailure
 from fencepost.executors.celery import IDS, CeleryExecutor, Sender
 from fencepost.model.run import Attempt, RunRecord, RunState
+from fencepost.operations import runs as run_operations
 from tests.cli.processes import SIGKILL, started
 from tests.contrib.celery_processes import PATIENCE_S, PROJECT, Notes, worker
 from tests.executors.test_process_jobs import until_ended, until_state
@@ -118,7 +119,7 @@ async def test_a_run_that_is_cancelled_ends_its_task(app: Fencepost, celery: Cel
     async with app, app.running(plans=False):
         key = await app.enqueue(job, name="never")
         said = await next_of(notes)
-        await (await app.control()).runs.cancel(key)
+        await run_operations.cancel(await app.control(), key)
         run, _ = await until_ended(app, key)
     assert run.state is RunState.CANCELLED
     await until_status(celery, said["task_id"], "REVOKED")
@@ -211,7 +212,7 @@ async def test_a_task_outlives_a_worker_that_is_killed(place: str, notes: Notes,
 async def until_attempt(app: Fencepost, key: str, attempt: int) -> None:
     control = await app.control()
     async with asyncio.timeout(PATIENCE_S):
-        while (await control.runs.get(key))[0].attempt < attempt:  # noqa: ASYNC110 - a ledger sends no signal
+        while (await run_operations.run_with_attempts(control, key))[0].attempt < attempt:  # noqa: ASYNC110 - a ledger sends no signal
             await asyncio.sleep(0.02)
 
 

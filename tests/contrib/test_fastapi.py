@@ -17,6 +17,7 @@ import pytest
 
 from fencepost import Fencepost, Run
 from fencepost.contrib.fastapi import lifespan
+from fencepost.operations.status import StatusRequest, show_status
 from tests.cli.calls import called_json
 from tests.cli.processes import SIGTERM
 from tests.contrib.servers import program
@@ -90,8 +91,8 @@ async def test_a_process_that_neither_plans_nor_works_is_no_node(tmp_path: Path)
     app.job("report")(lambda: None)
     async with lifespan(app, plans=False, works=False)(None):
         await app.enqueue("report")
-        status = await (await app.control()).status()
-        assert (list(status.fleet.nodes), status.queue.ready) == ([], 1)
+        status = await show_status.carry_out(await app.control(), StatusRequest())
+        assert (status.nodes, status.queue.ready) == ([], 1)
 
 
 async def test_a_web_server_does_not_outlive_its_node(

@@ -12,9 +12,9 @@ from fencepost.core.accounts import Kind
 from fencepost.demo import build, write_history
 from fencepost.model.audit import LogFilter
 from fencepost.model.run import Origin, RunFilter, RunRecord, RunState
+from fencepost.operations.control import Control
 from fencepost.ports.store import Store
 from fencepost.services.accounting import Auditor
-from fencepost.services.control import Control
 
 RUNS_MAX = 100_000
 LISTED_MAX = 500

@@ -16,7 +16,7 @@ from typing import Any
 from fencepost import Fencepost
 from fencepost.model.enqueue_options import EnqueueOptions
 from fencepost.model.identifiers import JobName
-from fencepost.services.control import new_run
+from fencepost.services.enqueueing import new_run
 from fencepost.stores import postgres, sqlite
 from tests.chaos import ledgers
 from tests.chaos.fleet import eventually

@@ -13,6 +13,7 @@ from fencepost import Fencepost, Retry
 from fencepost.errors import InvalidSpec
 from fencepost.executors.process import peer
 from fencepost.model.run import Attempt, RunRecord, RunState
+from fencepost.operations import runs as run_operations
 from tests.executors import far_functions as far
 from tests.executors.processes import PATIENCE_S, is_alive, pids_of, until_dead
 
@@ -38,7 +39,7 @@ async def ended(
 async def until_ended(app: Fencepost, key: str) -> tuple[RunRecord, Sequence[Attempt]]:
     control = await app.control()
     async with asyncio.timeout(PATIENCE_S):
-        while (found := await control.runs.get(key))[0].state not in ENDED:  # noqa: ASYNC110 - a ledger sends no signal
+        while (found := await run_operations.run_with_attempts(control, key))[0].state not in ENDED:  # noqa: ASYNC110 - a ledger sends no signal
             await asyncio.sleep(0.01)
     return found
 
@@ -46,7 +47,7 @@ async def until_ended(app: Fencepost, key: str) -> tuple[RunRecord, Sequence[Att
 async def until_state(app: Fencepost, key: str, state: RunState) -> None:
     control = await app.control()
     async with asyncio.timeout(PATIENCE_S):
-        while (await control.runs.get(key))[0].state is not state:  # noqa: ASYNC110 - a ledger sends no signal
+        while (await run_operations.run_with_attempts(control, key))[0].state is not state:  # noqa: ASYNC110 - a ledger sends no signal
             await asyncio.sleep(0.01)
 
 
@@ -94,7 +95,7 @@ async def test_a_job_that_hangs_in_c_code_is_ended_on_request_beside_others_that
         key = await app.enqueue(hang, path=str(file))
         (pid,) = await pids_of(file)
         assert (await ended(app, add, left=1))[0].state is RunState.SUCCEEDED
-        await (await app.control()).runs.cancel(key)
+        await run_operations.cancel(await app.control(), key)
         run, _ = await until_ended(app, key)
         await until_dead(pid)
     assert run.state is RunState.CANCELLED
@@ -167,7 +168,7 @@ async def test_a_worker_takes_on_no_more_process_runs_than_it_has_children_for_a
             for _ in range(3):
                 assert (await ended(app, beside))[0].state is RunState.SUCCEEDED
             control = await app.control()
-            states = [(await control.runs.get(key))[0].state for key in keys]
+            states = [(await run_operations.run_with_attempts(control, key))[0].state for key in keys]
             go_on.touch()
             outcomes = [(await until_ended(app, key))[0].state for key in keys]
     assert [one is RunState.RUNNING for one in states] == [True, True, False, False, False]
@@ -178,7 +179,7 @@ async def test_what_a_child_says_is_in_the_ledger(app: Fencepost) -> None:
     job = app.job("tell", executor="process")(far.tell)
     async with app.running(plans=False):
         run, _ = await ended(app, job)
-    chunks = await (await app.control()).runs.log_tail(run.run_key)
+    chunks = await run_operations.log_tail(await app.control(), run.run_key)
     assert any("a line of the log" in str(chunk) for chunk in chunks)
 
 

@@ -19,7 +19,9 @@ from fencepost.manifest import load
 from fencepost.model.identifiers import JobName
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.services.control import Control
+from fencepost.operations import jobs as job_operations
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.telemetry import secrets
 from fencepost.telemetry.logs import JsonFormatter, PlainFormatter
 from fencepost.telemetry.secrets import LiveSecrets, remember
@@ -311,8 +313,11 @@ async def test_a_server_without_the_code_refuses_what_the_application_would(give
     await store.jobs.register(NS, list(app.specs().values()))
     verbs = Control(store, NS)
     hourly = ScheduleSpec(JobName("charge"), Every("1h").to_json(), payload={"token": given})
-    for refused in (verbs.runs.enqueue("charge", {"token": given}, "1"), verbs.schedules.add("s", hourly)):
+    for refused in (
+        job_operations.enqueue_run(verbs, "charge", {"token": given}, "1"),
+        schedule_operations.add(verbs, "s", hourly),
+    ):
         with pytest.raises(InvalidPayload, match=f"payload of job charge: token: .*{told}") as error:
             await refused
         assert VALUE not in str(error.value)
-    await verbs.runs.enqueue("charge", {"token": "secret:later"}, "2")
+    await job_operations.enqueue_run(verbs, "charge", {"token": "secret:later"}, "2")

@@ -20,7 +20,10 @@ from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.policies import CatchUp, Overlap
 from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.services.control import Control, ScheduleVerbs
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations import pausing
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.services.deployer import Deployer
 from fencepost.services.janitor import Janitor
 from fencepost.triggers import Cron, Every
@@ -154,9 +157,9 @@ async def test_pruned_evidence_does_not_let_a_tick_fire_again() -> None:
     for plan in filter(None, planner.planner._plans(lagging, grants, [])):
         await house.memory.plans.write([plan])
     await (await leader(house, "another")).planner.run_once()
-    backfills = Control(house.memory, NS).backfills
+    backfills = Control(house.memory, NS)
     asked = NewBackfill(ScheduleId("billing"), START, house.clock.wall(), FillMode.MISSED)
-    await backfills.fill(await backfills.start(asked))
+    await backfill_operations.fill(backfills, await backfill_operations.start(backfills, asked))
     await settle(node)
     assert max(Counter(mail.letters).values()) == 1
 
@@ -167,18 +170,18 @@ async def test_neither_unpausing_nor_an_edit_fires_by_surprise() -> None:
     await house.put("nightly", every_s=600)
     planner = await leader(house)
     node = await worker(house, mail.send)
-    verbs = ScheduleVerbs(house.memory, NS)
+    verbs = Control(house.memory, NS)
     await planner.planner.run_once()
-    await verbs.pause("nightly")
+    await pausing.pause(verbs, "nightly")
     house.clock.advance(45 * DAY + 1)
-    await verbs.resume("nightly")
+    await pausing.resume(verbs, "nightly")
     await planner.elector.run_once()
     await planner.planner.run_once()
     await settle(node)
     assert mail.letters == []
-    current = await verbs.get("nightly")
+    current = await verbs.schedule("nightly")
     slower = ScheduleSpec(JobName("report"), trigger=Every(900).to_json())
-    await verbs.edit("nightly", slower, current.version)
+    await schedule_operations.edit(verbs, "nightly", slower, current.version)
     await planner.planner.run_once()
     await settle(node)
     assert mail.letters == []

@@ -21,10 +21,10 @@ from fencepost.model.run import RunState
 from fencepost.model.schedule import DesiredSchedule
 from fencepost.operations.calendars import ListCalendarsRequest, list_calendars
 from fencepost.operations.cancelling import CancelRunsRequest, cancel_runs
+from fencepost.operations.control import Control
 from fencepost.operations.dead import ReplayDeadRequest, replay_dead
 from fencepost.operations.gates import ListGatesRequest, list_gates
 from fencepost.operations.runs import ReplayRunsRequest, replay_runs
-from fencepost.services.control import Control
 from fencepost.stores.postgres import connection as on_postgres
 from fencepost.stores.sqlite.connection import Database
 from fencepost.testing.conformance.builders import MANY, NS, TZDATA, claim_request, enqueue, make_spec, put

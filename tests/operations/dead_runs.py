@@ -5,7 +5,7 @@ from __future__ import annotations
 from fencepost.errors import PermanentFailure
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec, Retry
-from fencepost.services.control import Control
+from fencepost.operations.control import Control
 from tests.services.house import NS, House, WorkingNode, make_job
 from tests.services.verbs_work import ANNA
 

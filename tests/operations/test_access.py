@@ -30,7 +30,7 @@ from fencepost.operations.access import (
     show_whoami,
 )
 from fencepost.operations.catalogue import all_operations
-from fencepost.services.control import Control
+from fencepost.operations.control import Control
 from tests.operations.asking import asked, there_and_back
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA

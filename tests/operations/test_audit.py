@@ -13,12 +13,12 @@ from fencepost.model.identifiers import RunKey, tick_key
 from fencepost.model.run import RunState
 from fencepost.operations import audit as audits
 from fencepost.operations.audit import AuditRequest, RepairRequest, audit, bounded_progress, repair, report_of
+from fencepost.operations.control import Control
 from fencepost.operations.responses.accounts import AuditResponse
 from fencepost.operations.runs import RunRequest
 from fencepost.operations.stuck import ListStuckRequest, find_stuck
 from fencepost.operations.why import TickRequest, why_run, why_tick
 from fencepost.services.accounting import Bounds, _silent
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import NS, START
 from tests.services.test_accounting import BEAT, Audited

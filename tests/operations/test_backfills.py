@@ -23,9 +23,9 @@ from fencepost.operations.backfills import (
     show_backfill,
     start_backfill,
 )
+from fencepost.operations.control import Control
 from fencepost.operations.paging import encode_cursor
 from fencepost.operations.responses.backfills import first_instant
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused, there_and_back
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA, open_control

@@ -7,6 +7,8 @@ from msgspec import UNSET
 
 from fencepost.errors import CalendarChanged, UnknownCalendar
 from fencepost.model.identifiers import Namespace
+from fencepost.operations import calendars as calendar_operations
+from fencepost.operations import schedules as schedule_operations
 from fencepost.operations.calendars import (
     CalendarRequest,
     ListCalendarsRequest,
@@ -17,8 +19,8 @@ from fencepost.operations.calendars import (
     set_calendar,
     show_calendar,
 )
+from fencepost.operations.control import Control
 from fencepost.operations.schedules import AddScheduleRequest, add_schedule
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import House
 from tests.services.verbs_work import ANNA, open_control
@@ -51,7 +53,7 @@ async def test_a_dry_run_writes_nothing(control: Control) -> None:
     told = await asked(control, set_calendar, SetCalendarRequest(name="de", weekend=["SUN"], dry_run=True))
     assert (told.revision, told.written, told.changed, told.weekend) == (1, False, True, ["SUN"])
     with pytest.raises(UnknownCalendar):
-        await control.calendars.get("de")
+        await calendar_operations.get(control, "de")
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -88,7 +90,7 @@ async def test_a_calendar_names_the_schedules_that_use_it_and_is_kept_for_them(c
     shown = await asked(control, show_calendar, CalendarRequest(name="de"))
     assert (shown.schedules, shown.holidays, shown.trouble) == (["closing"], DE.holidays, UNSET)
     assert "is used by closing" in await refused(control, remove_calendar, RemoveCalendarRequest(name="de"))
-    await control.schedules.remove("closing")
+    await schedule_operations.remove(control, "closing")
     assert (await asked(control, remove_calendar, RemoveCalendarRequest(name="de"))).removed
     assert "not found" in await refused(control, show_calendar, CalendarRequest(name="de"))
 

@@ -11,6 +11,8 @@ from fencepost.model.audit import Action, LogFilter
 from fencepost.model.identifiers import Namespace
 from fencepost.model.run import RunFilter, RunList, RunState
 from fencepost.operations import dead
+from fencepost.operations import jobs as job_operations
+from fencepost.operations import runs as run_operations
 from fencepost.operations.dead import (
     DeadChoice,
     ListDeadRequest,
@@ -30,7 +32,7 @@ KEYS = ["burn#a", "burn#b", "burn#c"]
 
 async def test_dead_runs_are_listed_newest_first_a_page_at_a_time() -> None:
     control = await burnt(House(), "a", "b", "c")
-    await control.runs.enqueue("burn", {}, "waits")
+    await job_operations.enqueue_run(control, "burn", {}, "waits")
     first = await asked(control, list_dead, ListDeadRequest(limit=2))
     assert [one.run_key for one in first.items] == ["burn#c", "burn#b"]
     second = await asked(control, list_dead, ListDeadRequest(limit=2, after=first.next))
@@ -75,7 +77,7 @@ async def test_a_run_is_shown_with_its_attempts_only_where_it_is_dead() -> None:
     control = await burnt(House(), "a")
     shown = await asked(control, show_dead, RunRequest(run_key="burn#a"))
     assert (shown.state, shown.attempts[0].error) == ("dead", "PermanentFailure: no fuel")
-    await control.runs.enqueue("burn", {}, "waits")
+    await job_operations.enqueue_run(control, "burn", {}, "waits")
     said = await refused(control, show_dead, RunRequest(run_key="burn#waits"))
     assert said == "run burn#waits: is ready, not dead; see: fencepost runs show"
     assert "not found" in await refused(control, show_dead, RunRequest(run_key="burn#z"))
@@ -109,7 +111,7 @@ async def test_a_batch_of_a_larger_replay_begins_where_the_one_before_it_ended()
 async def test_a_dry_run_says_which_and_which_not_and_changes_nothing() -> None:
     house = House()
     control = await burnt(house, "a", "b")
-    await control.runs.enqueue("burn", {}, "waits")
+    await job_operations.enqueue_run(control, "burn", {}, "waits")
     named = ReplayDeadRequest(run_keys=["burn#b", "burn#waits", "burn#z"], every_s=5, dry_run=True)
     answer = await asked(control, replay_dead, named)
     assert (answer.would_replay, answer.replayed, answer.duration_s) == (["burn#b"], [], 0)
@@ -126,8 +128,8 @@ async def test_a_run_that_is_not_dead_is_left_and_the_others_go_on() -> None:
     house = House()
     control = await burnt(house, "a", "b")
     for key in ("waits", "called-off"):
-        await control.runs.enqueue("burn", {}, key)
-    await control.runs.cancel("burn#called-off")
+        await job_operations.enqueue_run(control, "burn", {}, key)
+    await run_operations.cancel(control, "burn#called-off")
     await house.memory.ledger.forget(0, 1)
     keys = ["burn#a", "burn#waits", "burn#called-off", "burn#b"]
     answer = await asked(control, replay_dead, ReplayDeadRequest(run_keys=keys))

@@ -10,6 +10,7 @@ from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import Node, NodeReport
+from fencepost.operations.control import Control
 from fencepost.operations.fleet import (
     ChangeNodeRequest,
     ListNodesRequest,
@@ -27,7 +28,6 @@ from fencepost.operations.leases import (
     list_refusals,
     list_terms,
 )
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import NS, House, PlanningNode
 from tests.services.verbs_work import ANNA, logged

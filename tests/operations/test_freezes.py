@@ -6,8 +6,8 @@ import pytest
 
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Namespace
+from fencepost.operations.control import Control
 from fencepost.operations.freezes import ChangeFreezeRequest, ListFreezesRequest, freeze, list_freezes, thaw
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import House
 from tests.services.verbs_work import ANNA, open_control

@@ -17,6 +17,7 @@ from fencepost.model.identifiers import Namespace, ScheduleId
 from fencepost.model.plan import Tick
 from fencepost.model.policies import CatchUp, parse_overlap
 from fencepost.model.run import RunState
+from fencepost.operations.control import Control
 from fencepost.operations.gates import (
     DecideGateRequest,
     DropGateRequest,
@@ -28,7 +29,6 @@ from fencepost.operations.gates import (
 )
 from fencepost.operations.operation import Operation
 from fencepost.operations.responses.gates import GateChangeResponse
-from fencepost.services.control import Control
 from tests.operations.asking import asked, there_and_back
 from tests.services.house import NS, START, House
 from tests.services.verbs_work import ANNA, spec

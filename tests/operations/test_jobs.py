@@ -15,6 +15,7 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Queue
 from fencepost.model.job import JobSpec, Parameter, Retry
 from fencepost.model.limits import JobLimit
+from fencepost.operations.control import Control
 from fencepost.operations.job_words import described
 from fencepost.operations.jobs import (
     EnqueueRequest,
@@ -25,7 +26,6 @@ from fencepost.operations.jobs import (
     show_job,
 )
 from fencepost.operations.wire import Parts, Refused, from_call
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused, there_and_back
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA, at

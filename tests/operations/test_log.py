@@ -7,9 +7,13 @@ import pytest
 from fencepost.model.audit import Action
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec
+from fencepost.operations import jobs as job_operations
+from fencepost.operations import pausing
+from fencepost.operations import runs as run_operations
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.operations.log import ListLogRequest, list_log
 from fencepost.operations.paging import encode_cursor
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA, spec
@@ -24,13 +28,15 @@ async def busy(house: House) -> Control:
     """Somebody has added, edited, paused and resumed a schedule, a minute apart, and held a run."""
     await house.memory.jobs.register(NS, [JobSpec(JobName("report"), open_payload=True)])
     control = Control(house.store, NS, ANNA)
-    await control.schedules.add("invoices", spec(payload={"api_key": "hunter2", "region": "eu"}))
+    await schedule_operations.add(control, "invoices", spec(payload={"api_key": "hunter2", "region": "eu"}))
     for act in (
-        control.schedules.edit("invoices", spec(30, payload={"api_key": "hunter3"}), expected_version=1),
-        control.schedules.pause("invoices"),
-        control.schedules.resume("invoices"),
-        control.runs.enqueue("report", {}, key="1"),
-        control.runs.hold("report#1"),
+        schedule_operations.edit(
+            control, "invoices", spec(30, payload={"api_key": "hunter3"}), expected_version=1
+        ),
+        pausing.pause(control, "invoices"),
+        pausing.resume(control, "invoices"),
+        job_operations.enqueue_run(control, "report", {}, key="1"),
+        run_operations.hold(control, "report#1"),
     ):
         house.clock.advance(60)
         await act

@@ -7,6 +7,7 @@ import pytest
 from fencepost.model.audit import LogFilter
 from fencepost.model.notification import DELIVERY, Target, TargetKind
 from fencepost.model.run import RunFilter
+from fencepost.operations.control import Control
 from fencepost.operations.notify import (
     ChangeTargetRequest,
     ListTargetsRequest,
@@ -16,7 +17,6 @@ from fencepost.operations.notify import (
     remove_target,
     try_target,
 )
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fencepost.model.schedule import ScheduleState
+from fencepost.operations.control import Control
 from fencepost.operations.pausing import (
     ChangeSchedulesRequest,
     ResumeScheduleRequest,
@@ -23,7 +24,6 @@ from fencepost.operations.schedules import (
     add_schedule,
 )
 from fencepost.operations.ticks import ChangeTickRequest, hold_tick, release_tick, skip_tick
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import House
 from tests.services.verbs_work import open_control
@@ -67,7 +67,7 @@ async def test_many_are_paused_and_resumed_and_each_is_told_of(control: Control)
     assert ([one.schedule_id for one in told.items], told.more) == (["b"], False)
     told = await asked(control, resume_schedules, ResumeSchedulesRequest(filter=by_label))
     assert [(one.schedule_id, one.done) for one in told.items] == [("a", True), ("b", True)]
-    assert (await control.schedules.get("invoices")).state is ScheduleState.ACTIVE
+    assert (await control.schedule("invoices")).state is ScheduleState.ACTIVE
 
 
 async def test_a_filter_that_finds_more_than_are_changed_at_a_time_says_so(
@@ -89,7 +89,7 @@ async def test_a_filter_that_finds_more_than_are_changed_at_a_time_says_so(
 )
 async def test_many_are_chosen_in_exactly_one_way(control: Control, question: ChangeSchedulesRequest) -> None:
     assert await refused(control, pause_schedules, question) == "give either schedule_ids or filter"
-    assert (await control.schedules.get("invoices")).state is ScheduleState.ACTIVE
+    assert (await control.schedule("invoices")).state is ScheduleState.ACTIVE
 
 
 async def test_a_tick_is_held_released_and_skipped_by_its_fire_time(control: Control) -> None:

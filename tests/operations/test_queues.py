@@ -7,6 +7,7 @@ from msgspec import ValidationError
 
 from fencepost.errors import UsageError
 from fencepost.model.identifiers import Namespace
+from fencepost.operations.control import Control
 from fencepost.operations.paging import encode_cursor
 from fencepost.operations.queues import (
     ChangeQueueRequest,
@@ -15,7 +16,6 @@ from fencepost.operations.queues import (
     pause_queue,
     resume_queue,
 )
-from fencepost.services.control import Control
 from tests.operations.asking import asked, there_and_back
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fencepost.operations.control import Control
 from fencepost.operations.runs import ListRunsRequest, list_runs
-from fencepost.services.control import Control
 from tests.operations.asking import asked
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA

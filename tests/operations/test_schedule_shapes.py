@@ -9,6 +9,7 @@ from fencepost.model.codec import schedule_to_json
 from fencepost.model.identifiers import JobName
 from fencepost.model.schedule import Absent, ScheduleSpec
 from fencepost.model.stretch import parse_stretch
+from fencepost.operations import schedules as schedule_operations
 from fencepost.operations.applying import ScheduleEntry
 from fencepost.operations.responses.schedules import ScheduleResponse, SpecResponse, spec_behind
 from fencepost.operations.schedules import (
@@ -45,7 +46,7 @@ async def test_nothing_that_a_spec_says_is_unknown_to_who_reads_it() -> None:
 async def test_a_schedule_of_code_that_says_what_becomes_of_it_can_be_shown() -> None:
     control = await open_control(House())
     spec = replace(EVERYTHING, calendars={})
-    await control.schedules.add("fading", spec)
+    await schedule_operations.add(control, "fading", spec)
     shown = await asked(control, show_schedule, ScheduleRequest(schedule_id="fading"))
     assert (shown.absent, spec_behind(shown)) == ("pause", spec)
     (version,) = (await asked(control, list_versions, ListVersionsRequest(schedule_id="fading"))).items

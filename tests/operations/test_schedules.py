@@ -14,11 +14,15 @@ from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import JobName, Namespace, ScheduleId
 from fencepost.model.job import JobSpec
 from fencepost.model.schedule import ScheduleState
+from fencepost.operations import pausing, schedule_writing
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Operation
 from fencepost.operations.paging import encode_cursor
 from fencepost.operations.pausing import pause_schedule
 from fencepost.operations.responses.schedules import EditedSchedule, VersionPage
 from fencepost.operations.schedule_words import CatchUpWords, DstWords, GateWords, WindowWords
+from fencepost.operations.schedule_writing import checked_spec
 from fencepost.operations.schedules import (
     AddScheduleRequest,
     ChangeScheduleRequest,
@@ -36,7 +40,6 @@ from fencepost.operations.schedules import (
 )
 from fencepost.operations.ticks import ChangeTickRequest, skip_tick
 from fencepost.operations.wire import Parts, from_call
-from fencepost.services.control import Control
 from tests.operations.asking import asked, refused
 from tests.services.house import NS, House
 from tests.services.verbs_work import ANNA, at, open_control
@@ -105,7 +108,7 @@ async def test_every_word_of_a_new_schedule_is_in_the_answer(control: Control) -
         "gap": "skip",
         "fold": None,
     }
-    stored = await control.schedules.get("nightly")
+    stored = await control.schedule("nightly")
     assert stored.spec.payload == {"region": "eu", "api_token": "s3cret"}
 
 
@@ -134,7 +137,7 @@ async def test_a_refusal_names_the_word(control: Control, words: dict[str, Any],
     question = AddScheduleRequest(**{"schedule_id": "nightly", "job": "report", "every": "1h", **words})
     assert said.replace("'", '"') in (await refused(control, add_schedule, question)).replace("'", '"')
     with pytest.raises(UnknownSchedule):
-        await control.schedules.get("nightly")
+        await control.schedule("nightly")
 
 
 async def test_a_schedule_without_a_job_is_asked_for_one(control: Control) -> None:
@@ -185,10 +188,10 @@ async def test_a_label_that_no_database_keeps_is_refused(control: Control, label
 async def test_a_secret_that_comes_back_masked_stays_as_it_was(control: Control) -> None:
     added = await asked(control, add_schedule, NIGHTLY)
     await edit(control, "nightly", payload={**added.payload, "region": "us"})
-    kept = (await control.schedules.get("nightly")).spec.payload
+    kept = (await control.schedule("nightly")).spec.payload
     assert kept == {"region": "us", "api_token": "s3cret"}
     await edit(control, "nightly", payload={"region": "us", "api_token": "other"})
-    assert (await control.schedules.get("nightly")).spec.payload["api_token"] == "other"
+    assert (await control.schedule("nightly")).spec.payload["api_token"] == "other"
 
 
 async def test_an_edit_of_another_version_is_refused_and_changes_nothing(control: Control) -> None:
@@ -197,23 +200,24 @@ async def test_an_edit_of_another_version_is_refused_and_changes_nothing(control
     for dry_run in (False, True):
         with pytest.raises(ScheduleChanged):
             await edit(control, "nightly", 1, spread="2m", dry_run=dry_run)
-    assert (await control.schedules.get("nightly")).version == 2
+    assert (await control.schedule("nightly")).version == 2
 
 
 async def test_an_edit_of_whichever_version_is_said_again_where_somebody_was_quicker(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add(control, "nightly")
-    real, spare = control.schedules.checked, [{"team": "ops"}]
+    real, spare = checked_spec, [{"team": "ops"}]
 
-    async def overtaken(schedule_id: str, spec: Any) -> Any:
+    async def overtaken(control: Control, schedule_id: str, spec: Any) -> Any:
         if spare:
-            old = await control.schedules.get(schedule_id)
+            old = await control.schedule(schedule_id)
             other = replace(old.spec, labels=spare.pop())
-            await control.schedules._put(schedule_id, other, old.version)
-        return await real(schedule_id, spec)
+            await schedule_writing.put(control, schedule_id, other, old.version)
+        return await real(control, schedule_id, spec)
 
-    monkeypatch.setattr(control.schedules, "checked", overtaken)
+    monkeypatch.setattr(schedule_operations, "checked_spec", overtaken)
+    monkeypatch.setattr(schedule_writing, "checked_spec", overtaken)
     edited = await edit(control, "nightly", None, spread="1m")
     assert (edited.version, edited.spread, edited.labels) == (3, "1m", {"team": "ops"})
 
@@ -233,7 +237,7 @@ async def test_a_dry_run_says_what_would_change_and_writes_nothing(control: Cont
     assert not set(told.preview.next_before) & set(told.preview.next_after)
     assert told.preview.policies[0] == "Runs may be side by side, any number of them."
     assert (told.version, told.overlap) == (1, "allow")
-    kept = await control.schedules.get("nightly")
+    kept = await control.schedule("nightly")
     assert (kept.version, str(kept.spec.overlap)) == (1, "buffer_one")
 
 
@@ -252,8 +256,8 @@ async def test_a_dry_run_is_refused_what_an_edit_would_be(control: Control) -> N
 async def test_a_list_comes_in_pages_and_by_filter(control: Control) -> None:
     for name in ("a", "b", "c"):
         await add(control, name, labels={"team": "ops"})
-    await control.schedules.pause("b")
-    await control.schedules.remove("c")
+    await pausing.pause(control, "b")
+    await schedule_operations.remove(control, "c")
     first = await asked(control, list_schedules, ListSchedulesRequest(limit=2))
     assert [one.schedule_id for one in first.items] == ["a", "b"]
     last = await asked(control, list_schedules, ListSchedulesRequest(limit=2, after=first.next))
@@ -287,7 +291,7 @@ async def test_showing_says_what_is_to_come_and_its_policies(control: Control) -
         "Each tick starts within 2s of its fire time, at an offset of its own.",
         "A time that the clocks skip does not fire; one that they show twice fires the first time.",
     ]
-    await control.schedules.pause("nightly")
+    await pausing.pause(control, "nightly")
     paused = await asked(control, show_schedule, ScheduleRequest(schedule_id="nightly"))
     assert (paused.next, paused.changes, paused.policies) == ([], [], shown.policies)
 

@@ -22,6 +22,7 @@ from fencepost.operations.backfills import (
     fill_backfill,
     start_backfill,
 )
+from fencepost.operations.control import Control
 from fencepost.operations.runs import RunRequest
 from fencepost.operations.schedules import (
     AddScheduleRequest,
@@ -35,7 +36,6 @@ from fencepost.operations.ticks import ChangeTickRequest, skip_tick
 from fencepost.operations.triggers import NextTimesRequest, TriggerRequest, explain, show_next
 from fencepost.operations.why import TickRequest, why_run, why_tick
 from fencepost.services.backfiller import Backfiller
-from fencepost.services.control import Control
 from fencepost.services.offload import OffloadThreads
 from fencepost.triggers import Every
 from tests.operations.asking import asked

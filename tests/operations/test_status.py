@@ -8,9 +8,9 @@ import pytest
 from fencepost.model.freeze import ScopeKind
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.model.node import Node, NodeReport
+from fencepost.operations.control import Control
 from fencepost.operations.freezes import ChangeFreezeRequest, freeze
 from fencepost.operations.status import StatusRequest, show_status
-from fencepost.services.control import Control
 from tests.operations.asking import asked
 from tests.operations.test_gates import closed
 from tests.services.house import NS, House, PlanningNode

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from fencepost.operations.control import Control
 from fencepost.operations.triggers import NextTimesRequest, TriggerRequest, explain, show_next
 from fencepost.operations.wire import Parts, from_call
-from fencepost.services.control import Control
 from fencepost.triggers import Every, tzdata_version
 from tests.operations.asking import asked, refused
 from tests.services.house import NS, House

@@ -14,10 +14,11 @@ from fencepost.model.backfill import BackfillState, FillMode, NewBackfill
 from fencepost.model.identifiers import JobName, ScheduleId
 from fencepost.model.run import Origin, RunState
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations import runs as run_operations
+from fencepost.operations.control import Control
 from fencepost.services import backfiller as backfiller_module
 from fencepost.services.backfiller import IDLE_S, LOOK_AGAIN_S, Backfiller
-from fencepost.services.control import Control
-from fencepost.services.verbs import backfills as verbs_module
 from fencepost.triggers import Every
 from tests.services.conftest import Lines
 from tests.services.house import NS, START, House, PlanningNode, WorkingNode, make_job
@@ -53,7 +54,7 @@ async def test_without_anything_to_fill_it_rests() -> None:
 async def test_a_range_is_filled_in_batches_and_run_behind_live_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfiller_module, "BATCH_MAX", 3)
     house, control, worker = await open_house()
-    started = await control.backfills.start(asked())
+    started = await backfill_operations.start(control, asked())
     service = Backfiller(house.store, house.settings, house.clock)
     assert await service.run_once() == 0.0
     assert len(await house.runs()) == 3
@@ -66,7 +67,7 @@ async def test_a_range_is_filled_in_batches_and_run_behind_live_work(monkeypatch
     }
     for _ in runs:
         await worker.work()
-    over = await control.backfills.get(started.backfill_id)
+    over = await backfill_operations.get(control, started.backfill_id)
     assert (over.state, over.over, over.runs) == (BackfillState.FILLED, True, {RunState.SUCCEEDED: 4})
 
 
@@ -76,26 +77,28 @@ async def test_who_is_turned_away_on_the_way_is_told_how_far_it_is(
 ) -> None:
     monkeypatch.setattr(backfiller_module, "BATCH_MAX", 1)
     house, control, _ = await open_house()
-    started = await control.backfills.start(asked())
-    hurried = Control(house.store, NS, ANNA, offload=Few(thoughts)).backfills
+    started = await backfill_operations.start(control, asked())
+    hurried = Control(house.store, NS, ANNA, offload=Few(thoughts))
     if thoughts:
-        part = await hurried.fill(started)
+        part = await backfill_operations.fill(hurried, started)
         assert (part.state, part.waiting) == (BackfillState.ACTIVE, thoughts)
     else:
         with pytest.raises(TurnedAway):
-            await hurried.fill(started)
+            await backfill_operations.fill(hurried, started)
     assert len(await house.runs()) == thoughts
-    rest = await control.backfills.get(started.backfill_id)
-    assert (await control.backfills.fill(rest)).state is BackfillState.FILLED
+    rest = await backfill_operations.get(control, started.backfill_id)
+    assert (await backfill_operations.fill(control, rest)).state is BackfillState.FILLED
 
 
 async def test_two_who_fill_at_once_write_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfiller_module, "BATCH_MAX", 1)
     house, control, _ = await open_house()
-    started = await control.backfills.start(asked())
+    started = await backfill_operations.start(control, asked())
     assert await backfiller_module.fill_next(house.store, started, ANNA) == 1
     assert await backfiller_module.fill_next(house.store, started, ANNA) is None
-    filled = await control.backfills.fill(await control.backfills.get(started.backfill_id))
+    filled = await backfill_operations.fill(
+        control, await backfill_operations.get(control, started.backfill_id)
+    )
     assert filled.state is BackfillState.FILLED
     assert len(await house.runs()) == 4
 
@@ -103,9 +106,9 @@ async def test_two_who_fill_at_once_write_nothing_twice(monkeypatch: pytest.Monk
 async def test_a_cancelled_backfill_is_filled_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backfiller_module, "BATCH_MAX", 1)
     house, control, _ = await open_house()
-    started = await control.backfills.start(asked())
+    started = await backfill_operations.start(control, asked())
     await backfiller_module.fill_next(house.store, started, ANNA)
-    cancelled = await control.backfills.cancel(started.backfill_id)
+    cancelled = await backfill_operations.cancel(control, started.backfill_id)
     assert (cancelled.state, cancelled.runs) == (BackfillState.CANCELLED, {RunState.MISSED: 1})
     assert await Backfiller(house.store, house.settings, house.clock).run_once() == IDLE_S
     assert len(await house.runs()) == 1
@@ -115,7 +118,7 @@ async def test_one_that_cannot_be_read_is_told_once_and_keeps_nobody_waiting(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house, control, _ = await open_house()
-    await control.backfills.start(asked())
+    await backfill_operations.start(control, asked())
 
     def unreadable(spec: object, schedule_id: str) -> None:
         raise UsageError("its spec cannot be read")
@@ -135,28 +138,28 @@ async def test_a_dry_run_counts_what_is_there_and_writes_nothing() -> None:
     await worker.work()
     house.clock.advance(60)
     wanted = NewBackfill(ID, START - 2 * HOUR, START + HOUR)
-    estimate = await control.backfills.estimate(wanted)
+    estimate = await backfill_operations.estimate(control, wanted)
     assert estimate.account.states == {"missing": 2, "succeeded": 1}
     assert (estimate.account.fire_times, estimate.account.recorded, estimate.account.to_run) == (3, 1, 2)
     assert estimate.duration_s == pytest.approx(0.0)
-    forced = await control.backfills.estimate(replace(wanted, mode=FillMode.ALL))
+    forced = await backfill_operations.estimate(control, replace(wanted, mode=FillMode.ALL))
     assert forced.account.to_run == 3
     assert len(await house.runs()) == 1
 
 
 async def test_before_any_run_succeeded_nobody_can_tell_how_long_it_takes() -> None:
     _, control, _ = await open_house()
-    estimate = await control.backfills.estimate(asked())
+    estimate = await backfill_operations.estimate(control, asked())
     assert (estimate.account.to_run, estimate.run_s, estimate.duration_s) == (4, None, None)
 
 
 async def test_what_the_estimate_says_is_what_is_written() -> None:
     house, control, _ = await open_house()
     for hours in (3, 1):
-        await control.backfills.fill(await control.backfills.start(asked(hours)))
-    estimate = await control.backfills.estimate(asked(6))
+        await backfill_operations.fill(control, await backfill_operations.start(control, asked(hours)))
+    estimate = await backfill_operations.estimate(control, asked(6))
     assert estimate.account.to_run == 3
-    filled = await control.backfills.fill(await control.backfills.start(asked(6)))
+    filled = await backfill_operations.fill(control, await backfill_operations.start(control, asked(6)))
     assert sum(filled.runs.values()) == 3
     assert len(await house.runs()) == 6
 
@@ -183,10 +186,10 @@ async def test_a_tick_that_ran_and_was_forgotten_does_not_run_again(mode: FillMo
     house, control, worker = await open_house()
     await run_and_forget(house, worker)
     wanted = replace(FORGOTTEN, mode=mode)
-    estimate = await control.backfills.estimate(wanted)
+    estimate = await backfill_operations.estimate(control, wanted)
     assert (estimate.account.states, estimate.account.to_run) == ({"forgotten": 2}, 0)
     assert "what is older does not run; --force runs it all the same" in (estimate.warning or "")
-    filled = await control.backfills.fill(await control.backfills.start(wanted))
+    filled = await backfill_operations.fill(control, await backfill_operations.start(control, wanted))
     assert (filled.state, filled.runs) == (BackfillState.FILLED, {})
 
 
@@ -194,10 +197,10 @@ async def test_with_force_also_what_was_forgotten_runs_and_says_so() -> None:
     house, control, worker = await open_house()
     await run_and_forget(house, worker)
     wanted = replace(FORGOTTEN, mode=FillMode.ALL)
-    estimate = await control.backfills.estimate(wanted)
+    estimate = await backfill_operations.estimate(control, wanted)
     assert (estimate.account.states, estimate.account.to_run) == ({"forgotten": 2}, 2)
     assert "what is older runs, also where it ran before" in (estimate.warning or "")
-    filled = await control.backfills.fill(await control.backfills.start(wanted))
+    filled = await backfill_operations.fill(control, await backfill_operations.start(control, wanted))
     assert sum(filled.runs.values()) == 2
 
 
@@ -207,19 +210,23 @@ async def test_only_a_range_that_begins_before_what_is_kept_is_warned_of() -> No
     kept_from = await house.memory.ledger.forgotten_before()
     assert kept_from is not None
     since = kept_from - datetime.resolution
-    assert (await control.backfills.estimate(NewBackfill(ID, since, kept_from + HOUR))).warning is None
+    assert (
+        await backfill_operations.estimate(control, NewBackfill(ID, since, kept_from + HOUR))
+    ).warning is None
     since -= datetime.resolution
-    assert (await control.backfills.estimate(NewBackfill(ID, since, kept_from + HOUR))).warning is not None
+    assert (
+        await backfill_operations.estimate(control, NewBackfill(ID, since, kept_from + HOUR))
+    ).warning is not None
 
 
 async def test_what_was_replayed_by_hand_is_not_cancelled_with_its_backfill() -> None:
     house, control, worker = await open_house()
-    started = await control.backfills.fill(await control.backfills.start(asked(2)))
+    started = await backfill_operations.fill(control, await backfill_operations.start(control, asked(2)))
     await worker.work()
     done, waiting = await house.runs()
     assert (done.state, waiting.state) == (RunState.SUCCEEDED, RunState.READY)
-    await control.runs.replay([done.run_key])
-    cancelled = await control.backfills.cancel(started.backfill_id)
+    await run_operations.replay(control, [done.run_key])
+    cancelled = await backfill_operations.cancel(control, started.backfill_id)
     assert cancelled.runs == {RunState.MISSED: 1}
     assert await house.states() == [RunState.READY, RunState.MISSED]
 
@@ -233,15 +240,15 @@ async def test_a_wrong_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     }
     for said, one in wrong.items():
         with pytest.raises(UsageError, match=said):
-            await control.backfills.estimate(one)
+            await backfill_operations.estimate(control, one)
         with pytest.raises(UsageError, match=said):
-            await control.backfills.start(one)
-    monkeypatch.setattr(verbs_module, "FIRE_TIMES_MAX", 3)
+            await backfill_operations.start(control, one)
+    monkeypatch.setattr(backfill_operations, "FIRE_TIMES_MAX", 3)
     with pytest.raises(UsageError, match="more than 3 fire times; fill it in parts"):
-        await control.backfills.estimate(asked())
+        await backfill_operations.estimate(control, asked())
     with pytest.raises(UnknownSchedule):
-        await control.backfills.start(replace(asked(), schedule_id=ScheduleId("other")))
+        await backfill_operations.start(control, replace(asked(), schedule_id=ScheduleId("other")))
     with pytest.raises(UnknownBackfill, match="backfill 9: not found"):
-        await control.backfills.cancel(9)
-    assert await control.backfills.list(10) == []
+        await backfill_operations.cancel(control, 9)
+    assert await control.store.backfills.list(control.namespace, 10) == []
     assert await house.runs() == []

@@ -12,8 +12,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.quotas import Quotas
 from fencepost.model.schedule import ScheduleSpec, ScheduleState
-from fencepost.services.deployer import IDLE_S, LOOK_AGAIN_S, LOOKS_MAX, Deployer, code_digest
-from fencepost.services.verbs.schedules import BATCH_MAX
+from fencepost.services.deployer import BATCH_MAX, IDLE_S, LOOK_AGAIN_S, LOOKS_MAX, Deployer, code_digest
 from fencepost.triggers import Calendar, Cron, Every
 from tests.services.house import NS, House
 

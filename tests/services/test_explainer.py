@@ -18,8 +18,9 @@ from fencepost.model.identifiers import JobName, ScheduleId, tick_key
 from fencepost.model.plan import Tick
 from fencepost.model.policies import Overlap
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.operations import ticks
+from fencepost.operations.control import Control
 from fencepost.services.accounting import Auditor
-from fencepost.services.control import ScheduleVerbs
 from fencepost.services.explainer import Explainer
 from fencepost.triggers import Every
 from tests.rows import drop_run
@@ -155,12 +156,12 @@ async def test_a_hold_and_a_freeze_say_who(house: Told) -> None:
 
 
 async def test_a_tick_that_was_held_or_called_off_ahead_of_time_was_never_missing(house: Told) -> None:
-    verbs = ScheduleVerbs(house.store, NS, ANNA)
-    await verbs.hold("beat", at(600))
+    verbs = Control(house.store, NS, ANNA)
+    await ticks.hold(verbs, "beat", at(600))
     held = await house.why(600)
     assert held.verdict is TickVerdict.HELD
     assert 'No planner had come to it yet when it was held by name by anna (cli on web-3): "qu' in said(held)
-    await verbs.skip("beat", at(610))
+    await ticks.skip(verbs, "beat", at(610))
     skipped = await house.why(610)
     assert skipped.verdict is TickVerdict.SKIPPED
     assert "when it was called off by name by anna" in said(skipped)
@@ -170,7 +171,7 @@ async def test_a_tick_that_was_held_or_called_off_ahead_of_time_was_never_missin
 
 
 async def test_a_held_tick_that_an_edit_spared_says_so_and_is_nothing_to_worry_about(house: Told) -> None:
-    await ScheduleVerbs(house.store, NS, ANNA).hold("beat", at(20))
+    await ticks.hold(Control(house.store, NS, ANNA), "beat", at(20))
     await house.put("beat", 7)
     explanation = await house.why(20)
     assert explanation.verdict is TickVerdict.HELD

@@ -14,9 +14,10 @@ from fencepost.model.identifiers import JobName, Namespace, ScheduleId
 from fencepost.model.quotas import Quota
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.tables import RUNS
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations.control import Control
 from fencepost.services import backfiller as backfiller_module
 from fencepost.services.backfiller import IDLE_S, LOOK_AGAIN_S, Backfiller
-from fencepost.services.control import Control
 from fencepost.telemetry.events import QuotaRefused, listen
 from fencepost.triggers import Every
 from tests.rows import rows_of
@@ -29,11 +30,11 @@ BUSY, CALM, THIRD = Namespace("busy"), Namespace("calm"), Namespace("third")
 async def begin(house: House, namespace: Namespace, count: int, runs: int = 3) -> None:
     """So many backfills, each of a schedule of its own and of so many runs."""
     spec = ScheduleSpec(JobName("report"), trigger=Every(10).to_json())
-    verbs = Control(house.memory, namespace).backfills
+    verbs = Control(house.memory, namespace)
     for number in range(count):
         name = ScheduleId(f"beat-{number:03}")
         await house.memory.schedules.put(namespace, name, spec, tzdata="2026a", expected_version=0)
-        await verbs.start(NewBackfill(name, START - timedelta(seconds=10 * runs), START))
+        await backfill_operations.start(verbs, NewBackfill(name, START - timedelta(seconds=10 * runs), START))
 
 
 def backfiller(house: House) -> Backfiller:

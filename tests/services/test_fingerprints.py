@@ -15,10 +15,10 @@ from fencepost.errors import RunLost, StepRefused
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import RunKey, tick_key
 from fencepost.model.run import Claim
+from fencepost.operations.control import Control
 from fencepost.operations.runs import RunRequest, show_run
 from fencepost.ports.run import Run
 from fencepost.services import steps
-from fencepost.services.control import Control
 from fencepost.services.run_context import LedgerRunContext, LedgerTransaction
 from fencepost.services.steps import Steps
 from fencepost.telemetry import secrets

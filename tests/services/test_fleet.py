@@ -11,8 +11,9 @@ from fencepost.core.fleet import AlarmKind
 from fencepost.errors import InvalidSettings, LeaseStoreUnavailable
 from fencepost.model.identifiers import Epoch, Lineage, NodeId, Shard
 from fencepost.model.lease import Granted, LeaseRecord
+from fencepost.operations.control import Control
+from fencepost.operations.status import StatusRequest, show_status
 from fencepost.services import fleet
-from fencepost.services.control import Control
 from fencepost.services.fleet import look
 from tests.services.house import NS, House, PlanningNode
 
@@ -122,8 +123,8 @@ async def test_a_node_that_was_heard_before_the_clock_was_set_back_is_an_alarm()
 
 async def test_control_looks_where_it_was_told_and_else_in_the_store() -> None:
     house = await led_by_alice()
-    assert (await Control(house.store, NS).status()).fleet.trouble is None
+    assert (await show_status.carry_out(Control(house.store, NS), StatusRequest())).leases.trouble is None
     away = Elsewhere(LeaseStoreUnavailable("gone"))
-    status = await Control(house.store, NS, leases=away).status()
-    assert status.fleet.trouble is not None
+    status = await show_status.carry_out(Control(house.store, NS, leases=away), StatusRequest())
+    assert status.leases.trouble is not None
     assert status.queue.ready == 0

@@ -8,9 +8,10 @@ import pytest
 
 from fencepost.core.completeness import OPEN_AFTER_S
 from fencepost.errors import PermanentFailure, StoreUnavailable
+from fencepost.model.audit import PROGRAM
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.run import RunState
-from fencepost.services.control import PROGRAM, Control
+from fencepost.operations.control import Control
 from fencepost.services.gauges import REST_PER_READING, Gauges
 from fencepost.telemetry.events import Event, LedgerMeasured, Share, listen
 from tests.services.house import NS, Bench, House, PlanningNode, WorkingNode, make_job, until

@@ -9,7 +9,8 @@ import pytest
 from fencepost import Calendar, Cron, Every, Fencepost
 from fencepost.errors import InvalidSpec, QuotaExceeded
 from fencepost.model.schedule import ScheduleChange
-from fencepost.services.verbs.schedules import BATCH_MAX
+from fencepost.operations.schedule_writing import BATCH_MAX
+from fencepost.services.lookups import all_schedules
 from fencepost.testing import Bench
 from tests.testing.apps import STARTS
 
@@ -67,7 +68,8 @@ async def test_a_batch_with_a_mistake_writes_nothing_and_names_it(wrong: dict[st
     async with Bench(app, now=STARTS):
         with pytest.raises(InvalidSpec, match=said):
             await app.schedules.add_many([("a", hourly()), ("b", wrong)])
-        assert [one async for one in (await app.control()).schedules.all()] == []
+        control = await app.control()
+        assert [one async for one in all_schedules(control.store, control.namespace)] == []
 
 
 async def test_a_schedule_is_not_given_twice() -> None:

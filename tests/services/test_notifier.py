@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from fencepost.errors import PermanentFailure, StoreUnavailable
+from fencepost.model.audit import PROGRAM
 from fencepost.model.gate import GateDecision
 from fencepost.model.identifiers import JobName, NodeId, ScheduleId
 from fencepost.model.job import JobSpec
@@ -14,7 +15,6 @@ from fencepost.model.node import Node, NodeReport
 from fencepost.model.notification import DELIVERY, Event, Target, TargetKind
 from fencepost.model.run import RunFilter, RunRecord
 from fencepost.rules.gates import close_gate
-from fencepost.services.control import PROGRAM
 from fencepost.services.notifier import IDLE_S, Notifier
 from tests.services.house import NS, Bench, House, WorkingNode, make_job, until
 

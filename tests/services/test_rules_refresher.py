@@ -12,9 +12,10 @@ from fencepost.model.identifiers import JobName, ScheduleId, Shard
 from fencepost.model.json import JsonObject
 from fencepost.model.run import RunState
 from fencepost.model.schedule import Schedule, ScheduleSpec
+from fencepost.operations import pausing
+from fencepost.operations.control import Control
 from fencepost.services import binding, planner, rules_refresher
 from fencepost.services.binding import bound_spec
-from fencepost.services.control import ScheduleVerbs
 from fencepost.triggers import Calendar, Cron, Every, tzdata_version
 from fencepost.triggers.combine import Combinable
 from fencepost.triggers.localtime import zones
@@ -294,7 +295,7 @@ async def test_what_cannot_be_read_is_left_to_a_node_that_can(
 async def test_a_resumed_schedule_is_planned_by_the_rules_of_the_moment() -> None:
     house = House()
     await put(house, Every("10s"))
-    verbs = ScheduleVerbs(house.memory, NS)
-    await verbs.pause("beat")
-    await verbs.resume("beat")
-    assert [one.tzdata for one in await verbs.history("beat")] == ["2026a", tzdata_version()]
+    verbs = Control(house.memory, NS)
+    await pausing.pause(verbs, "beat")
+    await pausing.resume(verbs, "beat")
+    assert [one.tzdata for one in await verbs.versions("beat")] == ["2026a", tzdata_version()]

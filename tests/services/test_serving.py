@@ -15,12 +15,17 @@ from fencepost.model.job import JobSpec
 from fencepost.model.node import Node, NodeReport
 from fencepost.model.run import RunFilter
 from fencepost.model.schedule import Absent, ScheduleSpec, ScheduleState
+from fencepost.operations import jobs as job_operations
+from fencepost.operations import pausing
+from fencepost.operations import runs as run_operations
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
+from fencepost.operations.status import StatusRequest, show_status
 from fencepost.services.accounting import Auditor
-from fencepost.services.control import Control
 from fencepost.services.deployer import Deployer, code_digest
+from fencepost.services.enqueueing import new_run
 from fencepost.services.gauges import Gauges
 from fencepost.services.serving import unserved
-from fencepost.services.verbs.runs import new_run
 from fencepost.telemetry.events import LedgerMeasured, listen
 from fencepost.triggers import Every
 from tests.services.house import NS, House
@@ -100,15 +105,15 @@ async def test_external_jobs_and_paused_schedules_are_left_alone() -> None:
     await left_over(house)
     nodes = await house.memory.nodes.live()
     assert unserved_jobs({OLD: JobSpec(OLD, external=True)}, nodes, NS) == []
-    await Control(house.store, NS).schedules.pause("beat")
+    await pausing.pause(Control(house.store, NS), "beat")
     assert await unserved(house.store, NS) == []
 
 
 async def test_status_audit_and_why_say_it() -> None:
     house = House()
     await left_over(house)
-    status = await Control(house.store, NS).status()
-    assert list(status.unserved) == [Unserved(BEAT, OLD)]
+    status = await show_status.carry_out(Control(house.store, NS), StatusRequest())
+    assert [(one.schedule_id, one.job) for one in status.unserved] == [(BEAT, OLD)]
     verbs, now = Auditor(house.store, NS), await house.store.now()
     (account,) = (await verbs.audit(None, now, now)).accounts
     assert account.notes == ("no running process has job old",)
@@ -154,18 +159,18 @@ async def test_both_names_of_a_renamed_job_are_one_for_lists_keys_and_why() -> N
     house = House()
     await deployer(house, jobs(JobSpec(OLD)), old=spec(OLD)).start()
     control = Control(house.store, NS)
-    await control.runs.enqueue(OLD, {}, "k")
-    early = await control.schedules.trigger("old")
+    await job_operations.enqueue_run(control, OLD, {}, "k")
+    early = await schedule_operations.trigger(control, "old")
     await deployer(house, jobs(JobSpec(NEW, renamed_from=(OLD,))), new=spec(NEW)).start()
-    key, fresh = await control.runs.enqueue(NEW, {}, "k")
+    key, fresh = await job_operations.enqueue_run(control, NEW, {}, "k")
     assert (key, fresh) == (job_key(OLD, "k"), False)
     house.clock.advance(1)
-    late = await control.schedules.trigger("new")
-    ticks = await control.runs.list(RunFilter(schedule_id=ScheduleId("new")))
+    late = await schedule_operations.trigger(control, "new")
+    ticks = await run_operations.find_runs(control, RunFilter(schedule_id=ScheduleId("new")))
     assert [one.run_key for one in ticks] == [late, early]
-    found = await control.runs.list(RunFilter(job=NEW))
+    found = await run_operations.find_runs(control, RunFilter(job=NEW))
     assert {one.run_key for one in found} == {late, early, key}
-    page = await control.runs.list(RunFilter(job=NEW, limit=1))
+    page = await run_operations.find_runs(control, RunFilter(job=NEW, limit=1))
     assert page.following(1) == (page[0].fire_time, page[0].run_key)
     explanation = await Auditor(house.store, NS).why("new", ticks[1].fire_time)
     assert (explanation.schedule_id, explanation.run_keys) == ("old", (early,))
@@ -235,7 +240,7 @@ async def test_what_a_person_paused_is_not_resumed_by_code() -> None:
     house = House()
     code = {"beat": spec(OLD, Absent.PAUSE)}
     await deployer(house, jobs(JobSpec(OLD)), **code).start()
-    await Control(house.store, NS, Author("anna", "a test")).schedules.pause("beat")
+    await pausing.pause(Control(house.store, NS, Author("anna", "a test")), "beat")
     await deployer(house, jobs(JobSpec(OLD)), **code).start()
     assert await state_of(house, "beat") is ScheduleState.PAUSED
     assert (await house.memory.audit_log.list(NS, LogFilter(limit=1)))[0].author.name == "anna"

@@ -16,8 +16,10 @@ from fencepost.model.identifiers import NodeId, ScheduleId
 from fencepost.model.node import Node
 from fencepost.model.policies import CatchUp, Overlap, OverlapKind
 from fencepost.model.run import Origin, RunState
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations import jobs as job_operations
+from fencepost.operations.control import Control
 from fencepost.services.backfiller import Backfiller
-from fencepost.services.control import Control
 from fencepost.services.node import NodeRunner, Surroundings
 from fencepost.services.reaper import Reaper
 from fencepost.telemetry import events
@@ -331,11 +333,11 @@ async def test_a_run_of_a_backfill_is_told_as_one_when_it_begins_whoever_wrote_i
     house.clock.advance(65)
     control = Control(house.store, NS)
     until_ = START + timedelta(seconds=60)
-    started = await control.backfills.start(NewBackfill(ScheduleId("beat"), START, until_))
+    started = await backfill_operations.start(control, NewBackfill(ScheduleId("beat"), START, until_))
     if by == "node":
         await Backfiller(house.store, house.settings, house.clock).run_once()
     else:
-        await control.backfills.fill(started)
+        await backfill_operations.fill(control, started)
     node = WorkingNode(house, make_job(lambda: None))
     for _ in range(20):
         await node.work()
@@ -350,9 +352,9 @@ async def test_a_key_that_was_there_already_is_told_and_a_new_one_is_not(heard: 
     house = House()
     await house.memory.jobs.register(NS, [make_job(lambda: None).spec])
     control = Control(house.store, NS)
-    await control.runs.enqueue("report", {}, key="1")
+    await job_operations.enqueue_run(control, "report", {}, key="1")
     assert not heard.of(events.DuplicateSuppressed)
-    await control.runs.enqueue("report", {}, key="1")
+    await job_operations.enqueue_run(control, "report", {}, key="1")
     (told,) = heard.of(events.DuplicateSuppressed)
     assert (told.cause, told.run_key) == (Cause.KEY, "report#1")
 

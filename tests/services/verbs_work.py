@@ -9,7 +9,8 @@ from fencepost.model.audit import Action, Author, LogFilter
 from fencepost.model.identifiers import JobName
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.schedule import ScheduleSpec
-from fencepost.services.control import Control
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.triggers import Every
 from tests.services.house import NS, START, House, PlanningNode
 
@@ -24,7 +25,7 @@ async def open_control(house: House, **rest: Any) -> Control:
     job = JobSpec(JobName("report"), retry=Retry(1))
     await house.memory.jobs.register(NS, [job])
     control = Control(house.store, NS, ANNA)
-    await control.schedules.add("invoices", spec(**rest))
+    await schedule_operations.add(control, "invoices", spec(**rest))
     return control
 
 

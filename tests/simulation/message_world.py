@@ -20,8 +20,9 @@ from fencepost.model.intake import Intake
 from fencepost.model.job import JobSpec, Retry
 from fencepost.model.message import Confirmed, Message, Reply, Route
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.services.broker_link import BrokerLink, BrokerServices
-from fencepost.services.control import ScheduleVerbs
 from fencepost.services.deliverer import Deliverer
 from fencepost.services.intake import IntakeService
 from fencepost.services.replies import Replies
@@ -160,12 +161,12 @@ class MessageWorld(World):
     async def _found(self) -> None:
         await super()._found()
         await self.store.jobs.register(NS, list(self._sent.values()))
-        verbs = ScheduleVerbs(self.store, NS)
+        verbs = Control(self.store, NS)
         for number in range(SENT_SCHEDULES):
             every = Every(self.terms.s(self.dice.randint(8, 40)))
             overlap = self.dice.choice(OVERLAPS)
             spec = ScheduleSpec((TOLD, DONE)[number % 2], every.to_json(), overlap=overlap)
-            await verbs.add(ScheduleId(f"sent-{number}"), spec)
+            await schedule_operations.add(verbs, ScheduleId(f"sent-{number}"), spec)
         for one in self._processors:
             one.start()
 

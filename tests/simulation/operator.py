@@ -24,7 +24,10 @@ from fencepost.model.run import RunState
 from fencepost.model.schedule import ScheduleState
 from fencepost.model.table import Row
 from fencepost.model.tables import RUNS, RUNS_BY_SCHEDULE, SCHEDULES
-from fencepost.services.control import Control
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations import pausing
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.stores.memory import MemoryStore
 from tests.rows import find
 from tests.simulation.far import FarStore
@@ -133,23 +136,23 @@ class Operator:
             await asyncio.sleep(max(_seconds(now, min(ahead)) + off_s, 0.0))
 
     async def _pause(self, schedule_id: ScheduleId) -> None:
-        await self._verbs.schedules.pause(schedule_id)
+        await pausing.pause(self._verbs, schedule_id)
 
     async def _resume(self, schedule_id: ScheduleId) -> None:
-        await self._verbs.schedules.resume(schedule_id, catch_up=self._dice.random() < 0.5)
+        await pausing.resume(self._verbs, schedule_id, catch_up=self._dice.random() < 0.5)
 
     async def _remove(self, schedule_id: ScheduleId) -> None:
-        await self._verbs.schedules.remove(schedule_id)
+        await schedule_operations.remove(self._verbs, schedule_id)
 
     async def _add(self, schedule_id: ScheduleId) -> None:
-        await self._verbs.schedules.add(schedule_id, self._workload.spec())
+        await schedule_operations.add(self._verbs, schedule_id, self._workload.spec())
 
     async def _trigger(self, schedule_id: ScheduleId) -> None:
-        await self._verbs.schedules.trigger(schedule_id)
+        await schedule_operations.trigger(self._verbs, schedule_id)
 
     async def _edit(self, schedule_id: ScheduleId) -> None:
-        current = await self._verbs.schedules.get(schedule_id)
-        await self._verbs.schedules.edit(schedule_id, self._workload.spec(), current.version)
+        current = await self._verbs.schedule(schedule_id)
+        await schedule_operations.edit(self._verbs, schedule_id, self._workload.spec(), current.version)
 
     async def _cancel(self, schedule_id: ScheduleId) -> None:
         """Any run of the schedule that has not ended: planned, waiting or running."""
@@ -199,7 +202,7 @@ class Operator:
         until = self._store.memory.now()
         since = until - timedelta(seconds=self._terms.s(600))
         mode = self._dice.choice([FillMode.MISSING, FillMode.MISSED])
-        await self._verbs.backfills.start(NewBackfill(schedule_id, since, until, mode))
+        await backfill_operations.start(self._verbs, NewBackfill(schedule_id, since, until, mode))
 
     def _open_run(self, schedule_id: ScheduleId) -> RunKey | None:
         keys = [run["run_key"] for run in self._open_runs(schedule_id)]

@@ -21,8 +21,10 @@ from fencepost.model.identifiers import JobName, NodeId
 from fencepost.model.plan import Plan
 from fencepost.model.table import Row
 from fencepost.model.tables import JOBS, MISSED_RANGES, RUNS
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.rules.rows import to_missed_range
-from fencepost.services.control import ScheduleVerbs, new_run
+from fencepost.services.enqueueing import new_run
 from fencepost.stores.memory import MemoryStore
 from tests.history.model import History
 from tests.rows import versions_of
@@ -154,11 +156,11 @@ class World:
 
     async def _found(self) -> None:
         await self.store.jobs.register(NS, [kind.spec for kind in self.kinds.values()])
-        verbs = ScheduleVerbs(self.store, NS)
+        verbs = Control(self.store, NS)
         first, *others = self.workload.ids
-        await verbs.add(first, self.workload.beat())
+        await schedule_operations.add(verbs, first, self.workload.beat())
         for schedule_id in others:
-            await verbs.add(schedule_id, self.workload.spec())
+            await schedule_operations.add(verbs, schedule_id, self.workload.spec())
 
     def _troubles(self) -> list[Coroutine[Any, Any, None]]:
         often = [self._often(every_s, trouble) for every_s, trouble in self.faults.troubles()]

@@ -12,6 +12,7 @@ import pytest
 from fencepost import CatchUp, Cron, Every, PermanentFailure, Retry, Run
 from fencepost.errors import UsageError
 from fencepost.model.run import RunState
+from fencepost.operations import runs as run_operations
 from fencepost.testing import Bench, BenchStuck, PlainBench
 from tests.testing.apps import NOW, STARTS, make_app
 
@@ -222,7 +223,7 @@ async def test_a_run_that_sleeps_can_be_cancelled(timeout: str | None) -> None:
     async with Bench(app, now=STARTS) as bench:
         key = await app.enqueue(long)
         await bench.advance("1m")
-        await (await app.control()).runs.cancel(key)
+        await run_operations.cancel(await app.control(), key)
         await bench.advance("1m")
         assert bench.run(key).state is RunState.CANCELLED
 

@@ -13,9 +13,10 @@ from fencepost.model.audit import Author
 from fencepost.model.identifiers import JobName, job_key, outside_worker
 from fencepost.model.job import JobSpec
 from fencepost.model.run import NewRun, Receipt, RunState
-from fencepost.services.control import Control
+from fencepost.operations import runs as run_operations
+from fencepost.operations.control import Control
 from fencepost.services.enqueueing import enqueue
-from fencepost.services.verbs.work import Order, WorkVerbs
+from fencepost.services.external_runs import ExternalRuns, Order
 from fencepost.telemetry import traces
 from tests.services.house import NS, Bench, House, PlanningNode, WorkingNode, make_job, until
 from tests.traces.kept import KeptSpans
@@ -105,7 +106,7 @@ async def test_workers_outside_and_people_notice_nothing(broken: TracerProvider)
     run = NewRun(job_key(spec.name, "7"), spec.name, {}, house.settings.queues[0], 2)
     key = run.run_key
     assert await enqueue(house.store.ledger, NS, [run]) == [(key, True)]
-    verbs = WorkVerbs(house.store, house.settings, lambda: 0.5)
+    verbs = ExternalRuns(house.store, house.settings, lambda: 0.5)
     order = Order(outside_worker("w1", "t0"), ("resize",))
     ((loan,), _) = await verbs.take(order, await verbs.claim_request(order))
     assert traces.carried_for(loan.claim) is not None
@@ -121,7 +122,7 @@ async def test_a_run_that_waits_for_its_retry_can_be_called_off(broken: TracerPr
     await node.register()
     key = await house.enqueue("1")
     await node.work()
-    await Control(house.store, NS).runs.cancel(key)
+    await run_operations.cancel(Control(house.store, NS), key)
     assert (await house.run(key)).state is RunState.CANCELLED
 
 

@@ -13,9 +13,11 @@ from fencepost.model.audit import Author
 from fencepost.model.identifiers import JobName, outside_worker
 from fencepost.model.job import JobSpec
 from fencepost.model.run import Receipt, RunState
+from fencepost.operations import jobs as job_operations
+from fencepost.operations import runs as run_operations
+from fencepost.operations.control import Control
 from fencepost.ports.run import Run
-from fencepost.services.control import Control
-from fencepost.services.verbs.work import Order, WorkVerbs
+from fencepost.services.external_runs import ExternalRuns, Order
 from fencepost.telemetry.logs import FIELDS
 from fencepost.telemetry.run_lines import keep_run_lines
 from tests.services.house import NS, START, Bench, House, PlanningNode, WorkingNode, make_job, until
@@ -82,7 +84,7 @@ async def test_a_replay_is_another_run_in_the_same_trace(spans: KeptSpans) -> No
     node = await open_node(house, fail, attempts=1)
     key = await house.enqueue("1")
     await node.work()
-    await Control(house.store, NS).runs.replay([key])
+    await run_operations.replay(Control(house.store, NS), [key])
     await node.work()
     first, second = (one for one in spans.all if one.name == "run report")
     assert place(first)[0] == place(second)[0]
@@ -96,8 +98,8 @@ async def test_a_run_by_hand_points_to_whoever_asked_for_it(spans: KeptSpans) ->
     await open_node(house, succeed)
     control = Control(house.store, NS)
     with spans.provider.get_tracer("shop").start_as_current_span("checkout") as asking:
-        await control.runs.enqueue("report", {}, key="7")
-        await control.runs.enqueue("report", {}, key="7")
+        await job_operations.enqueue_run(control, "report", {}, key="7")
+        await job_operations.enqueue_run(control, "report", {}, key="7")
     enqueue = spans.only("enqueue")
     (link,) = enqueue.links
     assert link.context == asking.get_span_context()
@@ -145,7 +147,7 @@ async def test_a_run_that_is_called_off_between_two_attempts_has_its_span(spans:
     node = await open_node(house, fail)
     key = await house.enqueue("1")
     await node.work()
-    await Control(house.store, NS).runs.cancel(key)
+    await run_operations.cancel(Control(house.store, NS), key)
     assert said(spans.only("run"), "state") == "cancelled"
 
 
@@ -165,7 +167,7 @@ async def test_a_worker_outside_that_repeats_its_report_is_told_of_once(spans: K
     house = House()
     await house.memory.jobs.register(NS, [JobSpec(JobName("resize"), external=True, open_payload=True)])
     key = await house.enqueue("7", "resize")
-    verbs = WorkVerbs(house.store, house.settings, lambda: 0.5)
+    verbs = ExternalRuns(house.store, house.settings, lambda: 0.5)
     order = Order(outside_worker("w1", "t0"), ("resize",))
     ((loan,), _) = await verbs.take(order, await verbs.claim_request(order))
     for receipt in (Receipt.ACCEPTED, Receipt.REPEATED):
@@ -198,7 +200,7 @@ async def test_what_a_job_logs_names_the_trace_in_the_runs_log(spans: KeptSpans)
     handler = keep_run_lines()
     await node.work()
     logging.getLogger().removeHandler(handler)
-    chunks = await Control(house.store, NS).runs.log_tail(key)
+    chunks = await run_operations.log_tail(Control(house.store, NS), key)
     assert f"half way trace_id={place(spans.only('run'))[0]:032x}" in "".join(
         one.chunk.text for one in chunks
     )

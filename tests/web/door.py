@@ -10,8 +10,9 @@ from litestar.types import Receive, Scope, Send
 
 from fencepost.model.access import CredentialKind, Principal, Role, read_credential
 from fencepost.model.identifiers import Namespace
-from fencepost.services.control import Control
-from fencepost.services.verbs.access import MintedToken
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
+from fencepost.operations.responses.access import MintedToken
 from fencepost.web.auth import Doorkeeper, Guarded, inside
 from fencepost.web.auth.reading import COOKIE, FORM
 from fencepost.web.request_limits import RequestLimits, as_sent
@@ -44,14 +45,14 @@ class Door:
         self.house = House(**{"token": TOKEN, **settings})
         self.doorkeeper = Doorkeeper(self.house.store, self.house.settings, self.house.clock)
         self.app = as_sent(Guarded(RequestLimits(inside(probe, self.doorkeeper)), self.doorkeeper))
-        self.verbs = Control(self.house.store, NS, ANNA).access
+        self.verbs = Control(self.house.store, NS, ANNA)
 
     async def token(self, role: Role = Role.VIEWER, lasts_s: float | None = None) -> MintedToken:
-        number = len(await self.verbs.tokens())
-        return await self.verbs.create(f"ci {number}" if number else "ci", role, lasts_s=lasts_s)
+        number = len(await credentials.tokens(self.verbs))
+        return await credentials.create(self.verbs, f"ci {number}" if number else "ci", role, lasts_s=lasts_s)
 
     async def link(self, role: Role = Role.ADMIN, namespace: Namespace | None = None) -> str:
-        return (await self.verbs.open_link(role, namespace)).credential.reveal()
+        return (await credentials.open_link(self.verbs, role, namespace)).credential.reveal()
 
     async def get(
         self, path: str = "/x", token: str | None = None, cookie: str | None = None, **headers: str

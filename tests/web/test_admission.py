@@ -9,6 +9,7 @@ from fencepost.errors import InvalidSettings
 from fencepost.model.access import EVERYWHERE, Came, CredentialKind, Principal, Role, mint
 from fencepost.model.identifiers import Namespace
 from fencepost.model.tables import TOKENS
+from fencepost.operations import credentials
 from fencepost.web.auth import OPEN_PATHS, Doorkeeper, Guarded
 from fencepost.web.auth.known import BELIEVED_S
 from fencepost.web.auth.redirects import WAYS
@@ -20,7 +21,7 @@ TOKEN_OF_NOBODY = mint(CredentialKind.TOKEN, lambda size: bytes(range(size))).re
 
 
 async def test_a_token_of_the_store_lets_in_as_what_it_was_made_for(door: Door) -> None:
-    made = await door.verbs.create("grafana", Role.OPERATOR, "billing")
+    made = await credentials.create(door.verbs, "grafana", Role.OPERATOR, "billing")
     seen = (await door.get(token=made.credential.reveal())).body
     assert seen == {
         "name": "grafana",
@@ -94,7 +95,7 @@ async def test_a_revoked_token_is_out_within_seconds(door: Door) -> None:
     made = await door.token()
     shown = made.credential.reveal()
     assert (await door.get(token=shown)).status == 200
-    await door.verbs.revoke(made.record.token_id)
+    await credentials.revoke(door.verbs, made.record.token_id)
     door.house.clock.advance(BELIEVED_S)
     assert (await door.get(token=shown)).problem == "unauthorized"
     assert BELIEVED_S <= 5
@@ -102,7 +103,7 @@ async def test_a_revoked_token_is_out_within_seconds(door: Door) -> None:
 
 async def test_a_rotated_token_is_good_for_the_overlap_and_its_successor_at_once(door: Door) -> None:
     made = await door.token()
-    new = await door.verbs.rotate(made.record.token_id, overlap_s=60)
+    new = await credentials.rotate(door.verbs, made.record.token_id, overlap_s=60)
     assert (await door.get(token=new.credential.reveal())).status == 200
     assert (await door.get(token=made.credential.reveal())).status == 200
     door.house.clock.advance(60)
@@ -145,7 +146,7 @@ async def test_a_store_that_is_away_is_said_so(door: Door) -> None:
 
 async def test_every_refusal_looks_the_same(door: Door) -> None:
     revoked, expired = await door.token(), await door.token(lasts_s=1)
-    await door.verbs.revoke(revoked.record.token_id)
+    await credentials.revoke(door.verbs, revoked.record.token_id)
     door.house.clock.advance(1)
     shown = [
         "x",
@@ -231,7 +232,7 @@ async def test_whoever_was_let_in_is_seen_to_be_out_again(door: Door) -> None:
     seen = (await door.get(token=made.credential.reveal())).body
     principal = Principal(seen["name"], Role(seen["role"]), Namespace("default"), Came.TOKEN, seen["id"])
     assert await door.doorkeeper.still_good(principal)
-    await door.verbs.revoke(made.record.token_id)
+    await credentials.revoke(door.verbs, made.record.token_id)
     door.house.clock.advance(BELIEVED_S)
     assert not await door.doorkeeper.still_good(principal)
 
@@ -245,7 +246,7 @@ async def test_a_stream_ends_within_seconds_of_a_revocation(door: Door) -> None:
         while lines < 100 and await scope["state"]["still_good"]():
             lines += 1
             if lines == 5:
-                await door.verbs.revoke(made.record.token_id)
+                await credentials.revoke(door.verbs, made.record.token_id)
             door.house.clock.advance(1)
         lengths.append(lines)
         await probe(scope, receive, send)

@@ -12,7 +12,9 @@ from fencepost.model.access import Role
 from fencepost.model.audit import Action, LogFilter
 from fencepost.model.identifiers import outside_worker
 from fencepost.model.run import RunState
-from fencepost.services.verbs.access import AccessVerbs, MintedToken
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
+from fencepost.operations.responses.access import MintedToken
 from fencepost.web.application import WORKER_PROTOCOL
 from fencepost.web.auth.reading import FORM
 from tests.rows import change_run
@@ -27,7 +29,7 @@ REFUSED = LogFilter(action=Action.RUN_REPORT_REFUSED)
 
 
 async def worker_token(web: Web, name: str = "resizer", role: Role = Role.WORKER) -> MintedToken:
-    return await AccessVerbs(web.house.store, NS).create(name, role)
+    return await credentials.create(Control(web.house.store, NS), name, role)
 
 
 async def claim(web: Web, token: str, worker: str = "w1", **more: Any) -> list[dict[str, Any]]:
@@ -94,9 +96,9 @@ async def test_a_rotation_takes_no_run_from_its_worker(web: Web) -> None:
     await web.house.enqueue("1", "resize")
     made = await worker_token(web)
     (run,) = await claim(web, made.credential.reveal())
-    verbs = AccessVerbs(web.house.store, NS)
-    second = await verbs.rotate(made.record.token_id)
-    third = await verbs.rotate(second.record.token_id)
+    verbs = Control(web.house.store, NS)
+    second = await credentials.rotate(verbs, made.record.token_id)
+    third = await credentials.rotate(verbs, second.record.token_id)
     assert (await report(web, run, "heartbeat", third.credential.reveal())).status == 200
     assert (await report(web, run, "complete", third.credential.reveal())).status == 200
 
@@ -154,4 +156,4 @@ async def test_nobody_signs_in_as_a_worker() -> None:
     headers = {name.replace("-", "_"): value for name, value in HERE.items()}
     assert (await stage.ask("POST", "/sign-in", body, content_type=FORM, **headers)).status == 403
     with pytest.raises(InvalidSpec, match="signs nobody in"):
-        await AccessVerbs(stage.house.store, NS).open_link(Role.WORKER)
+        await credentials.open_link(Control(stage.house.store, NS), Role.WORKER)

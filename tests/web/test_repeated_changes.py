@@ -10,7 +10,8 @@ import pytest
 
 from fencepost.errors import StoreUnavailable
 from fencepost.model.audit import LogFilter
-from fencepost.services.control import Control
+from fencepost.operations import calendars as calendar_operations
+from fencepost.operations.control import Control
 from fencepost.triggers import Calendar
 from fencepost.web import idempotency
 from tests.operations.test_gates import closed
@@ -101,7 +102,7 @@ async def test_pauses_and_their_ends_are_not_refused_as_made_already(web: Web, c
 
 async def test_what_was_removed_is_not_refused_as_unknown(web: Web, cut_off: Any) -> None:
     await call(web, "POST /schedules", ADDED, key="k0")
-    await Control(web.house.store, NS).calendars.set(Calendar("de", weekend="SAT SUN"))
+    await calendar_operations.write(Control(web.house.store, NS), Calendar("de", weekend="SAT SUN"))
     versions: dict[str, dict[str, str]] = {"/schedules/hourly": {}, "/calendars/de": {"if_match": '"v1"'}}
     for place, version in versions.items():
         await cut_off(f"DELETE {place}", key=place, **version)
@@ -113,7 +114,7 @@ async def test_what_was_removed_is_not_refused_as_unknown(web: Web, cut_off: Any
 async def test_a_calendar_that_was_written_is_not_written_again_nor_refused(
     web: Web, cut_off: Any, version: str
 ) -> None:
-    await Control(web.house.store, NS).calendars.set(Calendar("de", weekend="SAT SUN"))
+    await calendar_operations.write(Control(web.house.store, NS), Calendar("de", weekend="SAT SUN"))
     written = "PUT /calendars/de", {"weekend": "SUN"}
     await cut_off(*written, if_match=version)
     again = await call(web, *written, if_match=version)
@@ -124,10 +125,10 @@ async def test_a_calendar_that_was_written_is_not_written_again_nor_refused(
 async def test_a_calendar_that_others_wrote_since_is_not_taken_for_the_one_that_was_written(
     web: Web, cut_off: Any
 ) -> None:
-    await Control(web.house.store, NS).calendars.set(Calendar("de", weekend="SAT SUN"))
+    await calendar_operations.write(Control(web.house.store, NS), Calendar("de", weekend="SAT SUN"))
     written = "PUT /calendars/de", {"weekend": "SUN"}
     await cut_off(*written, if_match='"v1"')
-    await Control(web.house.store, NS).calendars.set(Calendar("de", weekend="MON"))
+    await calendar_operations.write(Control(web.house.store, NS), Calendar("de", weekend="MON"))
     assert (await call(web, *written, if_match='"v1"')).problem == "changed"
     assert (await call(web, "GET /calendars/de")).body["weekend"] == ["MON"]
 

@@ -13,7 +13,8 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import Namespace
 from fencepost.model.run import RunFilter
 from fencepost.model.tables import ANSWERS
-from fencepost.services.verbs.access import AccessVerbs
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
 from fencepost.web import idempotency
 from tests.rows import rows_of
 from tests.services.house import NS
@@ -43,8 +44,10 @@ async def test_a_repeated_call_gets_the_first_answer_and_changes_nothing(web: We
 
 
 async def test_two_who_use_the_same_key_do_not_meet(web: Web) -> None:
-    access = AccessVerbs(web.house.store, NS)
-    tokens = [(await access.create(name, Role.OPERATOR)).credential.reveal() for name in ("one", "two")]
+    access = Control(web.house.store, NS)
+    tokens = [
+        (await credentials.create(access, name, Role.OPERATOR)).credential.reveal() for name in ("one", "two")
+    ]
     body = json.dumps({"payload": {}}).encode()
     answers = [
         await ask(

@@ -10,7 +10,8 @@ import pytest
 from fencepost.model.access import EVERYWHERE, Role
 from fencepost.model.identifiers import Namespace
 from fencepost.model.run import RunFilter
-from fencepost.services.verbs.access import AccessVerbs
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
 from fencepost.web.application import describe
 from tests.services.house import NS
 from tests.web.house import JOBS, TOKEN, Answer, Web, ask
@@ -24,7 +25,9 @@ async def listed(web: Web, token: str = TOKEN, namespace: str | None = None) -> 
 
 
 async def token(web: Web, namespace: str) -> str:
-    made = await AccessVerbs(web.house.store, NS).create(f"ci of {namespace}", Role.OPERATOR, namespace)
+    made = await credentials.create(
+        Control(web.house.store, NS), f"ci of {namespace}", Role.OPERATOR, namespace
+    )
     return made.credential.reveal()
 
 

@@ -14,9 +14,10 @@ from urllib.parse import quote
 import pytest
 
 from fencepost.model.access import EVERYWHERE, Role
+from fencepost.model.audit import PROGRAM
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
 from fencepost.services import offload
-from fencepost.services.control import Control
-from fencepost.services.verbs.verbs import PROGRAM
 from fencepost.testing.clock import VirtualClock
 from fencepost.triggers import Cron, Solar
 from fencepost.triggers.combine import Union
@@ -69,7 +70,7 @@ async def web(gate: Gate) -> AsyncIterator[Web]:
 
 async def credential(web: Web, name: str) -> str:
     control = Control(web.house.store, web.house.settings.namespace, PROGRAM)
-    return (await control.access.create(name, Role.VIEWER, EVERYWHERE)).credential.reveal()
+    return (await credentials.create(control, name, Role.VIEWER, EVERYWHERE)).credential.reveal()
 
 
 def slow_question() -> str:

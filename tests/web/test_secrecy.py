@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from fencepost.model.audit import LogFilter
+from fencepost.operations import credentials
 from fencepost.telemetry.logs import JsonFormatter, Log, PlainFormatter
 from tests.services.house import NS
 from tests.web.door import HERE, PAGE, Door
@@ -50,7 +51,7 @@ async def test_no_secret_is_seen_anywhere(written: io.StringIO) -> None:
         await door.post("/sign-out", {"csrf": csrf}, cookie),
         await door.get(cookie=cookie),
     ]
-    await door.verbs.rotate(made.record.token_id)
+    await credentials.rotate(door.verbs, made.record.token_id)
     log = await door.house.memory.audit_log.list(NS, LogFilter())
     shown = [repr(log), repr(door.house.settings), repr(door.doorkeeper), repr(made), written.getvalue()]
     shown += [one.content.decode() + str(one.headers) for one in answers]

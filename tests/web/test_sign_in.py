@@ -9,6 +9,7 @@ import pytest
 from fencepost.model.access import CredentialKind, mint, read_credential
 from fencepost.model.audit import LogFilter
 from fencepost.model.tables import LINKS, SESSIONS, TOKENS
+from fencepost.operations import credentials
 from fencepost.web.auth.known import BELIEVED_S
 from fencepost.web.auth.redirects import local_path
 from tests.rows import share
@@ -176,7 +177,7 @@ async def test_a_session_ends_with_the_token_that_opened_it(door: Door) -> None:
     made = await door.token()
     cookie = await door.sign_in(made.credential.reveal())
     assert (await door.get(cookie=cookie)).status == 200
-    await door.verbs.revoke(made.record.token_id)
+    await credentials.revoke(door.verbs, made.record.token_id)
     door.house.clock.advance(BELIEVED_S)
     assert (await door.get(cookie=cookie)).status == 401
 
@@ -185,7 +186,7 @@ async def test_a_session_that_an_admin_ended_is_over(door: Door) -> None:
     cookie = await door.sign_in()
     credential = read_credential(cookie)
     assert credential is not None
-    await door.verbs.end_session(credential.credential_id)
+    await credentials.end_session(door.verbs, credential.credential_id)
     door.house.clock.advance(BELIEVED_S)
     assert (await door.get(cookie=cookie)).status == 401
 

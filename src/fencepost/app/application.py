@@ -28,11 +28,11 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject
 
 if TYPE_CHECKING:
+    from fencepost.app.calendars import Calendars
     from fencepost.model.audit import Author
     from fencepost.model.run import NewRun
     from fencepost.ports.leases import LeaseStore
     from fencepost.ports.store import Store
-    from fencepost.services.calendars import CalendarVerbs
     from fencepost.services.node import NodeRunner
 
 T = TypeVar("T")
@@ -263,9 +263,9 @@ class Fencepost(Definitions):
         """Schedules in the store."""
         return deferred.Schedules(self)
 
-    async def calendars(self) -> CalendarVerbs:
+    async def calendars(self) -> Calendars:
         """Calendars in the store."""
-        return (await self.control()).calendars
+        return deferred.Calendars(await self.control())
 
     async def control(self, author: Author | None = None) -> deferred.Control:
         """All the verbs, in the name of this program unless an author is given."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fencepost.model.lazy import lazy
 
 if TYPE_CHECKING:
+    from fencepost.app.calendars import Calendars
     from fencepost.app.celery import celery_job
     from fencepost.app.commands import command_work
     from fencepost.app.external import external_spec
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from fencepost.executors.external import ExternalExecutor
     from fencepost.executors.message import MessageFunction
     from fencepost.executors.process import ProcessExecutor, ProcessPool
+    from fencepost.model.audit import PROGRAM
+    from fencepost.operations.control import Control
     from fencepost.services.bridge import bridge, keep_for_good, open_bridge
     from fencepost.services.calendars import defined
-    from fencepost.services.control import ENQUEUE_BATCH_MAX, PROGRAM, Control, new_run
     from fencepost.services.deployer import Deployer, code_digest
-    from fencepost.services.enqueueing import enqueue
+    from fencepost.services.enqueueing import ENQUEUE_BATCH_MAX, enqueue, new_run
     from fencepost.services.run_context import ServedTransaction
     from fencepost.wiring import (
         borrow_store,
@@ -44,6 +46,7 @@ __all__ = [
     "ENQUEUE_BATCH_MAX",
     "PROGRAM",
     "AllowList",
+    "Calendars",
     "Control",
     "Deployer",
     "ExternalExecutor",
@@ -85,10 +88,11 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "ENQUEUE_BATCH_MAX": "fencepost.services.control",
-        "PROGRAM": "fencepost.services.control",
+        "ENQUEUE_BATCH_MAX": "fencepost.services.enqueueing",
+        "PROGRAM": "fencepost.model.audit",
         "AllowList": "fencepost.executors.command",
-        "Control": "fencepost.services.control",
+        "Calendars": "fencepost.app.calendars",
+        "Control": "fencepost.operations.control",
         "Deployer": "fencepost.services.deployer",
         "ExternalExecutor": "fencepost.executors.external",
         "Handle": "fencepost.app.handles",
@@ -120,7 +124,7 @@ __getattr__, __dir__ = lazy(
         "fitting_job": "fencepost.app.windows",
         "http_job": "fencepost.app.http",
         "is_awaited": "fencepost.wiring",
-        "new_run": "fencepost.services.control",
+        "new_run": "fencepost.services.enqueueing",
         "open_leases": "fencepost.wiring",
         "open_store": "fencepost.wiring",
         "told_by_function": "fencepost.app.message",

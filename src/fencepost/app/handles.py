@@ -10,13 +10,15 @@ from fencepost.config import Settings
 from fencepost.errors import ResultNotKept
 from fencepost.executors.binding import Binding
 from fencepost.executors.values import Unreadable
+from fencepost.model.audit import PROGRAM
 from fencepost.model.durations import Duration, parse_duration
 from fencepost.model.identifiers import RunKey
 from fencepost.model.run import RunRecord, RunState
+from fencepost.operations import runs as run_operations
+from fencepost.operations.control import Control
 from fencepost.ports.store import Store
-from fencepost.services.control import PROGRAM, Control
+from fencepost.services.lookups import known_run
 from fencepost.services.results import succeeded, wait_for_end
-from fencepost.services.verbs.runs import known_run
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -81,7 +83,7 @@ class Handle(Generic[R]):
 
     async def ask_to_cancel(self, store: Store) -> RunState:
         control = Control(store, self._app.settings.namespace, PROGRAM)
-        return (await control.runs.cancel(self.key)).state
+        return (await run_operations.cancel(control, self.key)).state
 
     async def _end(self, timeout_s: float | None, store: Store) -> RunRecord:
         settings = self._app.settings

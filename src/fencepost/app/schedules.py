@@ -17,10 +17,13 @@ from fencepost.model.job import JobSpec
 from fencepost.model.run import RunRecord
 from fencepost.model.schedule import Schedule, ScheduleChange, ScheduleSpec
 from fencepost.model.trigger import Trigger
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations import pausing, schedule_writing, ticks
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
+from fencepost.operations.schedule_writing import BATCH_MAX
 from fencepost.ports.executor import Job
 from fencepost.ports.store import Store
-from fencepost.services.control import Control, ScheduleVerbs
-from fencepost.services.verbs.schedules import BATCH_MAX
 from fencepost.wiring import borrow_store
 
 
@@ -59,7 +62,7 @@ class Schedules:
     ) -> Schedule:
         """A new schedule in the store; options as in `Fencepost.add_schedule`."""
         spec = self._spec(job=job, trigger=trigger, **options)
-        return await (await self._verbs()).add(schedule_id, spec)
+        return await schedule_operations.add(await self._control(), schedule_id, spec)
 
     async def add_many(
         self, schedules: Iterable[tuple[str, Mapping[str, Any]]]
@@ -69,7 +72,7 @@ class Schedules:
         Each is an id and the arguments of `add`. One that is there already gets what is given, and stays as
         it is where that is the same, so the call may be repeated. A thousand in which one is refused is not
         written; those before it are."""
-        verbs, became, given = await self._verbs(), dict[ScheduleId, ScheduleChange](), iter(schedules)
+        control, became, given = await self._control(), dict[ScheduleId, ScheduleChange](), iter(schedules)
         while batch := list(islice(given, BATCH_MAX)):
             specs: dict[ScheduleId, ScheduleSpec] = {}
             for given_id, options in batch:
@@ -77,36 +80,38 @@ class Schedules:
                 if name in specs or name in became:
                     raise InvalidSpec(f"schedule {name}: given twice; give each id once")
                 specs[name] = self._spec_of(name, options)
-            became |= {one.schedule.schedule_id: one.change for one in await verbs.apply(specs)}
+            became |= {
+                one.schedule.schedule_id: one.change for one in await schedule_writing.apply(control, specs)
+            }
         return became
 
     async def pause(self, schedule_id: str) -> None:
         """Stop planning."""
-        await (await self._verbs()).pause(schedule_id)
+        await pausing.pause(await self._control(), schedule_id)
 
     async def resume(self, schedule_id: str, *, catch_up: bool = True) -> None:
         """Plan again; of the pause only what the schedule catches up, or nothing."""
-        await (await self._verbs()).resume(schedule_id, catch_up=catch_up)
+        await pausing.resume(await self._control(), schedule_id, catch_up=catch_up)
 
     async def remove(self, schedule_id: str) -> None:
         """Stop for good."""
-        await (await self._verbs()).remove(schedule_id)
+        await schedule_operations.remove(await self._control(), schedule_id)
 
     async def trigger(self, schedule_id: str) -> RunKey:
         """One extra tick, now."""
-        return await (await self._verbs()).trigger(schedule_id)
+        return await schedule_operations.trigger(await self._control(), schedule_id)
 
     async def skip(self, schedule_id: str, fire_time: datetime) -> RunRecord:
         """Call off one tick, also one that is not planned yet."""
-        return await (await self._verbs()).skip(schedule_id, fire_time)
+        return await ticks.skip(await self._control(), schedule_id, fire_time)
 
     async def hold(self, schedule_id: str, fire_time: datetime) -> RunRecord:
         """Keep one tick from starting until it is released."""
-        return await (await self._verbs()).hold(schedule_id, fire_time)
+        return await ticks.hold(await self._control(), schedule_id, fire_time)
 
     async def release(self, schedule_id: str, fire_time: datetime) -> RunRecord:
         """Take the hold of one tick away again."""
-        return await (await self._verbs()).release(schedule_id, fire_time)
+        return await ticks.release(await self._control(), schedule_id, fire_time)
 
     async def freeze(self, schedule_id: str) -> bool:
         """Start nothing of a schedule until it thaws."""
@@ -130,12 +135,12 @@ class Schedules:
         every_s: float = 0.0,
     ) -> Backfill:
         """Run the fire times in (since, until] that nothing accounts for; nodes that plan see to it."""
-        asked = NewBackfill(ScheduleId(schedule_id), since, until, FillMode.MISSING, at_once_max, every_s)
-        return await (await self._control()).backfills.start(asked)
+        request = NewBackfill(ScheduleId(schedule_id), since, until, FillMode.MISSING, at_once_max, every_s)
+        return await backfill_operations.start(await self._control(), request)
 
     async def get(self, schedule_id: str) -> Schedule:
         """One schedule."""
-        return await (await self._verbs()).get(schedule_id)
+        return await (await self._control()).schedule(schedule_id)
 
     def _spec(self, **options: Any) -> ScheduleSpec:
         spec = schedule_spec(**options)
@@ -151,15 +156,9 @@ class Schedules:
         except (UsageError, TypeError) as error:
             raise InvalidSpec(f"schedule {schedule_id}: {error}") from error
 
-    async def _verbs(self) -> ScheduleVerbs:
-        settings = self._app.settings
-        quotas = settings.quotas(settings.namespace)
-        return ScheduleVerbs(await self._store(), settings.namespace, quotas=quotas)
-
     async def _control(self) -> Control:
-        if self._connection is None:
-            return await self._app.control()
-        return Control(await self._store(), self._app.settings.namespace)
+        settings = self._app.settings
+        return Control(await self._store(), settings.namespace, settings=settings)
 
     async def _store(self) -> Store:
         """The store, with the program's jobs registered: once, and again when they change. In the caller's

@@ -21,11 +21,12 @@ from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.run import RunRecord
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
+from fencepost.operations.credentials import LINK_LASTS_MAX_S
 from fencepost.operations.responses.triggers import changes_ahead, described
 from fencepost.ports.store import Store
-from fencepost.services.control import Control
 from fencepost.services.node import NodeRunner
-from fencepost.services.verbs.access import LINK_LASTS_MAX_S
 from fencepost.telemetry.logs import set_up_logging
 from fencepost.triggers import stored_trigger
 from fencepost.web.binding import DEFAULT_BIND
@@ -108,8 +109,8 @@ def _door(app: Fencepost, bind: str | None) -> socket:
 
 async def _sign_in_link(app: Fencepost, address: str) -> str:
     """Good for one browser, for a day; printed here and nowhere else."""
-    access = Control(await app.open(), app.settings.namespace, Author("you", "the demo")).access
-    made = await access.open_link(lasts_s=LINK_LASTS_MAX_S)
+    control = Control(await app.open(), app.settings.namespace, Author("you", "the demo"))
+    made = await credentials.open_link(control, lasts_s=LINK_LASTS_MAX_S)
     return f"{address}/sign-in?link={made.credential.reveal()}"
 
 

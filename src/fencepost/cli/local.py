@@ -11,8 +11,8 @@ from msgspec import Struct
 from fencepost.cli.authors import this_author
 from fencepost.cli.leases import leases_elsewhere
 from fencepost.cli.options import Place
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Operation
-from fencepost.services.control import Control
 from fencepost.wiring import open_existing_store
 
 Q = TypeVar("Q", bound=Struct)

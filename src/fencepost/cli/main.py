@@ -9,11 +9,15 @@ from typing import Any
 
 import click
 
-from fencepost.cli.faults import check_words, guarded
+from fencepost.cli.faults import FINE, check_words, guarded
 from fencepost.cli.groups import LazyGroup, written_summaries
+from fencepost.cli.written_help import written_help
 from fencepost.version import VERSION
 
 NAME = "fencepost"
+HELP_OPTIONS = ["-h", "--help"]
+HELP_WORDS = [[one] for one in HELP_OPTIONS]
+WIDTH: dict[str, Any] = {"max_content_width": 100}
 NOUNS = ("backfills", "calendars", "dead", "gate", "jobs", "notify", "queues", "runs", "schedules", "token")
 VERBS = (
     *("audit", "backfill", "copy", "demo", "doctor", "drain", "enqueue", "explain", "init", "log", "migrate"),
@@ -47,6 +51,9 @@ class Commands(LazyGroup):
 
     def _checked_main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
         words = sys.argv[1:] if args is None else list(args)
+        if words[-1:] in HELP_WORDS and (said := written_help(" ".join(words[:-1]), **WIDTH)) is not None:
+            click.echo(said)
+            return FINE
         check_words(words)
         return super().main(words, *more, **options)
 
@@ -54,7 +61,7 @@ class Commands(LazyGroup):
 @click.group(
     cls=Commands,
     homes=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": HELP_OPTIONS, **WIDTH},
 )
 @click.version_option(VERSION, message="%(prog)s %(version)s")
 def cli() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fencepost.model.job import JobSpec
     from fencepost.model.json import JsonObject
     from fencepost.model.schedule import ScheduleSpec
-    from fencepost.services.control import Control
+    from fencepost.operations.control import Control
     from fencepost.testing.simulation import Simulation
 
     Found = tuple[ScheduleSpec, JobSpec | None, dict[str, JsonObject]]
@@ -86,7 +86,7 @@ def _outage(text: str, tz: str | None) -> tuple[datetime, datetime]:
 
 
 async def _in_store(control: Control, schedule_id: str) -> Found:
-    schedule = await control.schedules.get(schedule_id)
+    schedule = await control.schedule(schedule_id)
     jobs = await control.store.jobs.all(control.namespace)
     return schedule.spec, jobs.get(schedule.spec.job), {}
 

@@ -27,6 +27,7 @@ BURN_WINDOWS_S: Mapping[str, float] = {"1h": 3600.0, "6h": 6 * 3600.0}
 """The windows over which a burn rate is told, by their names."""
 
 
+COMPLETENESS_WINDOW_S = 24 * 3600.0
 OPEN_AFTER_S = 60.0
 """How long a run may be due before it is open: workers poll now and then, and may be busy for a moment."""
 

@@ -31,9 +31,13 @@ from fencepost.model.lease import Granted
 from fencepost.model.plan import Cursor, Plan
 from fencepost.model.run import RunFilter, RunState
 from fencepost.model.schedule import ScheduleSpec
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations import credentials, pausing
+from fencepost.operations import runs as run_operations
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.ports.store import Store
 from fencepost.services.backfiller import Backfiller
-from fencepost.services.control import Control
 from fencepost.services.deployer import Deployer
 from fencepost.services.planner import TriggerCache
 from fencepost.services.reaper import Reaper
@@ -116,7 +120,7 @@ class _Past:
         await self._work_until(self._start + timedelta(hours=21, minutes=9, seconds=30))
         await self._deploy(self._shop_code())
         await self._work_until(self._start + timedelta(hours=29, minutes=29, seconds=30))
-        await self._control(*BORIS, "the export is not read any more").schedules.pause("legacy-export")
+        await pausing.pause(self._control(*BORIS, "the export is not read any more"), "legacy-export")
         await self._work_until(self._now - timedelta(hours=30))
         await self._fail_over()
         await self._work_until(self._now - timedelta(hours=14))
@@ -151,11 +155,11 @@ class _Past:
         await Deployer(self._store, self._namespace, specs, code, self._app.code_calendars).start()
 
     async def _access(self) -> None:
-        access = self._control(*BORIS).access
-        await access.create("grafana", Role.VIEWER)
-        await access.create("deploys", Role.OPERATOR, lasts_s=90 * 86_400.0)
-        old = await access.create("old laptop", Role.ADMIN)
-        await access.revoke(old.record.token_id)
+        boris = self._control(*BORIS)
+        await credentials.create(boris, "grafana", Role.VIEWER)
+        await credentials.create(boris, "deploys", Role.OPERATOR, lasts_s=90 * 86_400.0)
+        old = await credentials.create(boris, "old laptop", Role.ADMIN)
+        await credentials.revoke(boris, old.record.token_id)
 
     async def _lead(self, holder: NodeId) -> None:
         """Take every shard, as a node does that finds them free."""
@@ -216,14 +220,14 @@ class _Past:
             self._namespace,
             RunFilter(schedule_id=ScheduleId("stock-sync-madrid"), state=RunState.DEAD, limit=3),
         )
-        await anna.runs.replay([one.run_key for one in dead[:2]])
-        wrong = await self._control(*BORIS).schedules.trigger("search-reindex")
-        await self._control(*BORIS).runs.cancel(wrong, "the wrong button")
+        await run_operations.replay(anna, [one.run_key for one in dead[:2]])
+        wrong = await schedule_operations.trigger(self._control(*BORIS), "search-reindex")
+        await run_operations.cancel(self._control(*BORIS), wrong, "the wrong button")
         since = self._now - timedelta(hours=14, minutes=1)
         missed = NewBackfill(
             ScheduleId("fraud-scores"), since, since + timedelta(minutes=42), FillMode.MISSED, 2
         )
-        await self._control(*ANNA, "scores of the outage").backfills.start(missed)
+        await backfill_operations.start(self._control(*ANNA, "scores of the outage"), missed)
         filler = Backfiller(self._store, Settings(), self._clock)
         for _ in range(PASSES_MAX):
             if await filler.run_once() > 0:

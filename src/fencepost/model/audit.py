@@ -28,6 +28,9 @@ class Author:
 HOUSE = Author("fencepost", "itself")
 """The author of what Fencepost does by itself: a gate that closed, zone rules that changed."""
 
+PROGRAM = Author("application", "python")
+"""A program that calls without saying for whom."""
+
 
 class Action(StrEnum):
     """What can be done. The subject is a schedule, a run, a calendar, a backfill, a node, the id of a

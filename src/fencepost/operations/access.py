@@ -1,6 +1,6 @@
 """The verbs of credentials: who is asking, tokens, sign-in links and sessions.
 
-An admin of one namespace sees and makes what is good there; `services.verbs.access` holds that. The secret
+An admin of one namespace sees and makes what is good there; `credentials.py` holds that. The secret
 of what is made is in one answer, which is never kept to be repeated.
 """
 
@@ -13,6 +13,9 @@ from msgspec import Meta
 from fencepost.core.access import SessionTerms
 from fencepost.model.access import CREDENTIAL_LENGTH_MAX, EVERYWHERE, Role
 from fencepost.model.identifiers import NAME_LENGTH_MAX
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
+from fencepost.operations.credentials import LIFETIME_MAX_S, LINK_LASTS_MAX_S, LINK_LASTS_S, OVERLAP_MAX_S
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, cut, encode_cursor, number_behind
 from fencepost.operations.responses.access import (
@@ -29,8 +32,6 @@ from fencepost.operations.responses.access import (
     token_response,
 )
 from fencepost.operations.words import Seconds
-from fencepost.services.control import Control
-from fencepost.services.verbs.access import LIFETIME_MAX_S, LINK_LASTS_MAX_S, LINK_LASTS_S, OVERLAP_MAX_S
 
 Where = Annotated[
     str,
@@ -136,7 +137,9 @@ async def show_whoami(control: Control, request: WhoAmIRequest) -> WhoAmI:
 @operation("tokens.list", "GET /tokens", Role.ADMIN)
 async def list_tokens(control: Control, request: ListTokensRequest) -> TokenPage:
     """List tokens, newest first; never what they are, only their ids."""
-    found = await control.access.tokens(request.namespace, number_behind(request.after), request.limit + 1)
+    found = await credentials.tokens(
+        control, request.namespace, number_behind(request.after), request.limit + 1
+    )
     page, last = cut(found, request.limit)
     now = await control.store.now()
     following = None if last is None else encode_cursor(last.number)
@@ -153,7 +156,7 @@ async def list_tokens(control: Control, request: ListTokensRequest) -> TokenPage
 async def create_token(control: Control, request: CreateTokenRequest) -> MadeToken:
     """Make a token. The answer has it; it cannot be shown again."""
     return made_token(
-        await control.access.create(request.name, request.role, request.namespace, request.lasts_s)
+        await credentials.create(control, request.name, request.role, request.namespace, request.lasts_s)
     )
 
 
@@ -162,27 +165,27 @@ async def create_token(control: Control, request: CreateTokenRequest) -> MadeTok
 )
 async def rotate_token(control: Control, request: RotateTokenRequest) -> MadeToken:
     """Put a new token in the place of one, with the same name, role and namespace."""
-    return made_token(await control.access.rotate(request.token_id, request.overlap_s))
+    return made_token(await credentials.rotate(control, request.token_id, request.overlap_s))
 
 
 @operation("tokens.revoke", "DELETE /tokens/{token_id}", Role.ADMIN)
 async def revoke_token(control: Control, request: RevokeTokenRequest) -> TokenResponse:
     """End a token. Whoever signed in with it is signed out, and open streams end within seconds."""
-    record = await control.access.revoke(request.token_id)
+    record = await credentials.revoke(control, request.token_id)
     return token_response(record, await control.store.now())
 
 
 @operation("links.open", "POST /links", Role.ADMIN, secret=True, example={"role": "viewer"})
 async def open_link(control: Control, request: OpenLinkRequest) -> MadeLink:
     """Make a link that signs one browser in, once. The answer has it, and it is not shown again."""
-    return made_link(await control.access.open_link(request.role, request.namespace, request.lasts_s))
+    return made_link(await credentials.open_link(control, request.role, request.namespace, request.lasts_s))
 
 
 @operation("sessions.list", "GET /sessions", Role.ADMIN)
 async def list_sessions(control: Control, request: ListSessionsRequest) -> SessionPage:
     """List who is signed in, newest first."""
     terms = SessionTerms(control.settings.session_lasts_s, control.settings.session_idle_s)
-    found = await control.access.sessions(terms, number_behind(request.after), request.limit + 1)
+    found = await credentials.sessions(control, terms, number_behind(request.after), request.limit + 1)
     page, last = cut(found, request.limit)
     following = None if last is None else encode_cursor(last.number)
     return SessionPage(items=[session_response(one) for one in page], next=following)
@@ -191,4 +194,4 @@ async def list_sessions(control: Control, request: ListSessionsRequest) -> Sessi
 @operation("sessions.end", "DELETE /sessions/{session_id}", Role.ADMIN)
 async def end_session(control: Control, request: EndSessionRequest) -> SessionResponse:
     """Sign somebody out."""
-    return session_response(await control.access.end_session(request.session_id))
+    return session_response(await credentials.end_session(control, request.session_id))

@@ -15,6 +15,7 @@ from fencepost.model.access import Role
 from fencepost.model.codec import schedule_to_text
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.schedule import DesiredSchedule, Schedule, ScheduleChange, ScheduleSpec, ScheduleState
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, operation
 from fencepost.operations.responses.schedules import (
     AppliedEntry,
@@ -24,11 +25,10 @@ from fencepost.operations.responses.schedules import (
     spec_changes,
 )
 from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
+from fencepost.operations.schedule_writing import BATCH_MAX, caveats_of, checked_spec, checked_specs, put_many
 from fencepost.operations.schedules import standing_schedule
 from fencepost.operations.specs import new_spec
 from fencepost.operations.words import INTEGER_MAX, Name, ScheduleIdText
-from fencepost.services.control import Control
-from fencepost.services.verbs.schedules import BATCH_MAX
 
 SOURCE_LABEL = "applied-from"
 """Says which file a schedule was applied from."""
@@ -74,12 +74,12 @@ async def put_schedule(control: Control, request: PutScheduleRequest) -> EditedS
     name = ScheduleId(request.schedule_id)
     current = (await control.store.schedules.get_many(control.namespace, [name])).get(name)
     spec = _whole_spec(request, current, control.requested_at or await control.store.now())
-    checked = await control.schedules.checked(name, spec)
-    (applied,) = await control.schedules.put_many([DesiredSchedule(name, checked, request.expected_version)])
+    checked = await checked_spec(control, name, spec)
+    (applied,) = await put_many(control, [DesiredSchedule(name, checked, request.expected_version)])
     schedule = await standing_schedule(control, name, spec) if applied is None else applied.schedule
     if schedule is None:
         raise ScheduleChanged(f"schedule {name}: was changed meanwhile; look at it and put it again")
-    return EditedSchedule(**schedule_fields(schedule), warnings=await control.schedules.caveats(schedule))
+    return EditedSchedule(**schedule_fields(schedule), warnings=await caveats_of(control, schedule))
 
 
 @operation(
@@ -107,7 +107,7 @@ async def apply_schedules(control: Control, request: ApplySchedulesRequest) -> A
             for name in checked
         ]
         return AppliedSchedules(items=items, written=False)
-    written = await control.schedules.put_many([DesiredSchedule(name, one) for name, one in specs.items()])
+    written = await put_many(control, [DesiredSchedule(name, one) for name, one in specs.items()])
     applied = [one for one in written if one is not None]
     return AppliedSchedules(
         items=[
@@ -135,7 +135,7 @@ async def _checked(
         except UsageError as error:
             found[name] = error
     fit = {name: one for name, one in found.items() if isinstance(one, ScheduleSpec)}
-    return {**found, **await control.schedules.checked_many(fit)}
+    return {**found, **await checked_specs(control, fit)}
 
 
 def _entry_spec(

@@ -15,11 +15,11 @@ from fencepost.core.accounts import Report
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.identifiers import ScheduleId
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.responses.accounts import AuditResponse, report_response
 from fencepost.operations.words import ScheduleIdText, When, read_when
 from fencepost.services.accounting import Auditor, Bounds, Progress
-from fencepost.services.control import Control
 
 BOUNDS = Bounds(schedules_max=1_000, ticks_max=100_000)
 RUNS_MAX = 2 * BOUNDS.ticks_max

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from difflib import get_close_matches
 from typing import Annotated
 
 from msgspec import Meta
 
-from fencepost.errors import CalendarChanged, UnknownCalendar
+from fencepost.errors import CalendarChanged, UnknownCalendar, UsageError
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.calendar import CalendarRecord
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.responses.calendars import (
@@ -25,7 +27,6 @@ from fencepost.operations.responses.calendars import (
 from fencepost.operations.specs import WordVoice
 from fencepost.operations.words import INTEGER_MAX, Name
 from fencepost.services.calendars import defined
-from fencepost.services.control import Control
 from fencepost.triggers import Calendar
 from fencepost.triggers.business.calendar import DATES_MAX
 from fencepost.triggers.business.wording import CalendarWords, build_calendar
@@ -100,17 +101,17 @@ class RemoveCalendarRequest(ChangeRequest, frozen=True, kw_only=True):
 @operation("calendars.list", "GET /calendars", Role.VIEWER)
 async def list_calendars(control: Control, request: ListCalendarsRequest) -> CalendarPage:
     """List calendars by name: their revision, their days, and which schedules use them."""
-    found = await control.calendars.all()
+    found = await control.store.calendars.all(control.namespace)
     page, after = sliced(found, lambda one: (one.name,), tuple[str], request.limit, request.after)
-    users = await control.calendars.users([one.name for one in page], USERS_MAX)
+    users = await control.store.calendars.users(control.namespace, [one.name for one in page], USERS_MAX)
     return CalendarPage(items=[calendar_response(one, users[one.name]) for one in page], next=after)
 
 
 @operation("calendars.show", "GET /calendars/{name}", Role.VIEWER, versioned="revision")
 async def show_calendar(control: Control, request: CalendarRequest) -> CalendarResponse:
     """Show one calendar: its weekend, its days, and the schedules that use it."""
-    record = await control.calendars.get(request.name)
-    users = await control.calendars.users([request.name], USERS_MAX)
+    record = await get(control, request.name)
+    users = await control.store.calendars.users(control.namespace, [request.name], USERS_MAX)
     return calendar_response(record, users[request.name])
 
 
@@ -129,9 +130,9 @@ async def set_calendar(control: Control, request: SetCalendarRequest) -> Calenda
     calendar = await asyncio.to_thread(calendar_of, request)
     before = await control.store.calendars.get(control.namespace, calendar.name)
     if request.dry_run and request.expected_version not in (None, before.revision if before else 0):
-        raise control.calendars.changed(calendar.name)
+        raise changed(calendar.name)
     after = None if request.dry_run else await _written(control, calendar, request.expected_version)
-    users = await control.calendars.users([calendar.name], USERS_MAX)
+    users = await control.store.calendars.users(control.namespace, [calendar.name], USERS_MAX)
     return change_of_calendar(Rewritten(calendar, before, after, users[calendar.name]))
 
 
@@ -139,7 +140,7 @@ async def set_calendar(control: Control, request: SetCalendarRequest) -> Calenda
 async def remove_calendar(control: Control, request: RemoveCalendarRequest) -> RemovedCalendar:
     """Take a calendar away that no schedule uses."""
     try:
-        await control.calendars.remove(request.name, request.expected_version)
+        await remove(control, request.name, request.expected_version)
     except (UnknownCalendar, CalendarChanged):
         if not await control.done_before(Action.CALENDAR_REMOVE, request.name):
             raise
@@ -161,11 +162,58 @@ def calendar_of(request: SetCalendarRequest, voice: Voice | None = None) -> Cale
 async def _written(control: Control, calendar: Calendar, expected: int | None) -> CalendarRecord:
     """The calendar as it was written, also where this call wrote it so before and its answer was lost."""
     try:
-        return await control.calendars.set(calendar, expected)
+        return await write(control, calendar, expected)
     except CalendarChanged:
         if not await control.done_before(Action.CALENDAR_PUT, calendar.name):
             raise
-        standing = await control.calendars.get(calendar.name)
+        standing = await get(control, calendar.name)
         if standing.definition != defined(calendar):
             raise
         return standing
+
+
+async def write(control: Control, calendar: Calendar, expected_revision: int | None = None) -> CalendarRecord:
+    """Write a calendar, unless it is not the expected one any more. The schedules that use it are planned
+    anew, as far as they have not fired."""
+    written = await control.store.calendars.put(
+        control.namespace,
+        calendar.name,
+        defined(calendar),
+        expected_revision=expected_revision,
+        author=control.author,
+    )
+    if written is None:
+        raise changed(calendar.name)
+    return written
+
+
+async def get(control: Control, name: str) -> CalendarRecord:
+    """One calendar, or a refusal that names near ones."""
+    found = await control.store.calendars.get(control.namespace, name)
+    if found is None:
+        raise await _unknown(control, name)
+    return found
+
+
+async def remove(control: Control, name: str, expected_revision: int | None = None) -> None:
+    """Take a calendar away that no schedule uses, unless it is not the expected one any more."""
+    users = await control.store.calendars.remove(
+        control.namespace, name, expected_revision=expected_revision, author=control.author
+    )
+    if users is None:
+        await get(control, name)
+        raise changed(name)
+    if users:
+        raise UsageError(f"calendar {name}: is used by {', '.join(users)}; edit or remove them first")
+
+
+def changed(name: str) -> CalendarChanged:
+    """What is said to whoever looked at another revision."""
+    return CalendarChanged(f"calendar {name}: was changed meanwhile; look at it and write it again")
+
+
+async def _unknown(control: Control, name: str) -> UnknownCalendar:
+    names = [one.name for one in await control.store.calendars.all(control.namespace)]
+    near = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]}?" if near else "; see: fencepost calendars list"
+    return UnknownCalendar(f"calendar {name}: not found{hint}")

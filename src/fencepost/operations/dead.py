@@ -10,13 +10,21 @@ from msgspec import Meta, field
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.run import RunRecord, RunState
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, LIMIT_MAX, Cursor, Limit
 from fencepost.operations.responses.dead import DeadReplay, LeftRun
 from fencepost.operations.responses.runs import RunPage, RunWithAttempts
-from fencepost.operations.runs import KEYS_MAX, ListRunsRequest, RunRequest, list_runs, show_run
+from fencepost.operations.runs import (
+    KEYS_MAX,
+    ListRunsRequest,
+    RunRequest,
+    list_runs,
+    replaying,
+    runs_by_key,
+    show_run,
+)
 from fencepost.operations.words import Name, RunKeyText, ScheduleIdText, Seconds, Text, When
-from fencepost.services.control import Control
 
 CHOSEN_MAX = 10_000
 LATER_MAX_S = 10 * 366 * 86_400.0
@@ -92,7 +100,7 @@ async def replay_dead(control: Control, request: ReplayDeadRequest) -> DeadRepla
             replayed=[], left=left, would_replay=would, duration_s=_duration(len(would), request.every_s)
         )
     replayed: set[str] = set()
-    batches = control.runs.replaying(keys, request.every_s, only=ONLY_DEAD, first_in_s=request.first_in_s)
+    batches = replaying(control, keys, request.every_s, only=ONLY_DEAD, first_in_s=request.first_in_s)
     async for batch in batches:
         replayed |= set(batch)
     return DeadReplay(
@@ -123,7 +131,7 @@ async def _left(
 ) -> list[LeftRun]:
     """Why each of these was not replayed, or would not be: all but those in a state that may."""
     left = {one: _why(one, None) for one in keys}
-    async for batch in control.runs.getting(keys):
+    async for batch in runs_by_key(control, keys):
         for key, run in batch.items():
             if run.state in may:
                 del left[key]

@@ -14,6 +14,7 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import NodeId
 from fencepost.model.node import NodeRecord
 from fencepost.model.quoting import quoted
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.responses.fleet import (
@@ -25,7 +26,6 @@ from fencepost.operations.responses.fleet import (
     reshard_response,
 )
 from fencepost.operations.words import SHARDS_MAX, Text, moment
-from fencepost.services.control import Control
 
 NAMED_MAX = 8
 NodeName = Annotated[Text, Meta(min_length=1, description="The node's id.", examples=["web-3-4711-a1b2"])]

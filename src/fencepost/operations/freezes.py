@@ -13,11 +13,11 @@ from fencepost.model.freeze import Freeze, Scope, ScopeKind, label_scope
 from fencepost.model.identifiers import DEFAULT_QUEUE, JobName, ScheduleId, checked_name
 from fencepost.model.job import JobSpec
 from fencepost.model.schedule import Schedule
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.responses.freezes import FreezeChangeResponse, FreezePage, freeze_response
 from fencepost.operations.words import Text
-from fencepost.services.control import Control
 
 PAGE = 500
 

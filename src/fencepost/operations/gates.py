@@ -11,11 +11,11 @@ from fencepost.model.access import Role
 from fencepost.model.audit import Action
 from fencepost.model.gate import GateDecision
 from fencepost.model.identifiers import ScheduleId
+from fencepost.operations.control import Control
 from fencepost.operations.operation import REASON_LENGTH_MAX, ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.responses.gates import GateChangeResponse, GatePage, gate_response
 from fencepost.operations.words import ScheduleIdText
-from fencepost.services.control import Control
 
 
 class ListGatesRequest(Request, frozen=True, kw_only=True):

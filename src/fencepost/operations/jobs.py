@@ -9,11 +9,13 @@ from msgspec import Meta, field
 
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
-from fencepost.model.enqueue_options import EnqueueOptions
+from fencepost.model.enqueue_options import AS_THE_JOB_SAYS, EnqueueOptions
 from fencepost.model.enqueueing import NAME_LENGTH_MAX as UNIQUE_LENGTH_MAX
-from fencepost.model.enqueueing import Unique
+from fencepost.model.enqueueing import Entered, Unique
 from fencepost.model.identifiers import KEY_LENGTH_MAX
 from fencepost.model.job import PRIORITY_FIRST, PRIORITY_LAST
+from fencepost.model.json import JsonObject
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.responses.jobs import Enqueued, JobPage, JobResponse, job_response
@@ -27,8 +29,9 @@ from fencepost.operations.words import (
     read_instant,
     read_instant_or_length,
 )
-from fencepost.services.control import Control
-from fencepost.services.verbs.runs import known_job
+from fencepost.services.enqueueing import enqueue as write_runs
+from fencepost.services.enqueueing import new_run
+from fencepost.services.lookups import known_job
 
 JobText = Annotated[Name, Meta(description="The job's name.", examples=["resize"])]
 
@@ -126,7 +129,7 @@ async def enqueue(control: Control, request: EnqueueRequest) -> Enqueued:
 
     A second call with the same key changes nothing, nor does one whose run is to be unique and is not."""
     key = request.key if request.key is not None else own_key(control)
-    run_key, new = await control.runs.enqueue(request.job, request.payload, key, _options(request))
+    run_key, new = await enqueue_run(control, request.job, request.payload, key, _options(request))
     return Enqueued(run_key=run_key, new=new)
 
 
@@ -152,3 +155,18 @@ def own_key(control: Control) -> str | None:
     whose = "" if control.principal is None else control.principal.credential_id
     words = whose, str(control.requested_at), control.idempotency_key
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
+
+
+async def enqueue_run(
+    control: Control,
+    job: str,
+    payload: JsonObject,
+    key: str | None = None,
+    options: EnqueueOptions = AS_THE_JOB_SAYS,
+) -> Entered:
+    """One run by hand; the key of the run that is there for it, and whether it is new."""
+    spec = await known_job(control.store, control.namespace, job)
+    run = new_run(spec, payload, key, options.checked())
+    control.run_quota.take(1)
+    (entered,) = await write_runs(control.store.ledger, control.namespace, [run], control.author)
+    return entered

@@ -12,6 +12,7 @@ from fencepost.model.access import Role
 from fencepost.model.address import mask
 from fencepost.model.identifiers import Lineage, NodeId, Shard
 from fencepost.model.leader import Refusal, Term
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Request, operation
 from fencepost.operations.paging import (
     LIMIT_DEFAULT,
@@ -31,7 +32,6 @@ from fencepost.operations.responses.fleet import (
     term_response,
 )
 from fencepost.operations.words import SHARDS_MAX, moment
-from fencepost.services.control import Control
 from fencepost.services.fleet import FleetView, look, shown_names
 
 Shown: TypeAlias = Callable[[NodeId], NodeId]

@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from fencepost.model.access import Role
 from fencepost.model.audit import Action, LogFilter
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, cut, encode_cursor, number_behind
 from fencepost.operations.responses.log import EntryPage, entry_response
 from fencepost.operations.words import Text, When, read_when
-from fencepost.services.control import Control
 
 
 class ListLogRequest(Request, frozen=True, kw_only=True):

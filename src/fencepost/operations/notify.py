@@ -21,6 +21,7 @@ from fencepost.model.notification import (
     parse_events,
 )
 from fencepost.model.secret import REFERENCE_PREFIX
+from fencepost.operations.control import Control
 from fencepost.operations.jobs import own_key
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
@@ -32,7 +33,6 @@ from fencepost.operations.responses.notify import (
     target_response,
 )
 from fencepost.operations.words import Name, Text
-from fencepost.services.control import Control
 from fencepost.services.enqueueing import enqueue
 
 TargetName = Annotated[Name, Meta(description="The target's name.", examples=["ops"])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -11,11 +12,14 @@ from msgspec import Meta
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
+from fencepost.model.policies import CatchUp, CatchUpMode
 from fencepost.model.schedule import ScheduleState
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, operation
 from fencepost.operations.responses.schedules import (
     Outcome,
     OutcomeList,
+    Resumed,
     ResumedResponse,
     ScheduleResponse,
     resumed_response,
@@ -23,8 +27,7 @@ from fencepost.operations.responses.schedules import (
 )
 from fencepost.operations.schedules import ChangeScheduleRequest, ScheduleChoice, schedule_filter
 from fencepost.operations.words import ScheduleIdText
-from fencepost.services.control import Control
-from fencepost.services.verbs.schedules import Resumed
+from fencepost.triggers import tzdata_version
 
 MANY_MAX = 500
 
@@ -56,7 +59,7 @@ class ResumeSchedulesRequest(ChangeSchedulesRequest, frozen=True, kw_only=True):
 async def pause_schedule(control: Control, request: ChangeScheduleRequest) -> ScheduleResponse:
     """Stop planning and withdraw what is planned."""
     await _pause(control, request.schedule_id)
-    return schedule_response(await control.schedules.get(request.schedule_id))
+    return schedule_response(await control.schedule(request.schedule_id))
 
 
 @operation(
@@ -97,7 +100,7 @@ async def resume_schedules(control: Control, request: ResumeSchedulesRequest) ->
 
 async def _pause(control: Control, schedule_id: str) -> None:
     try:
-        await control.schedules.pause(schedule_id)
+        await pause(control, schedule_id)
     except UsageError:
         if not await control.done_before(Action.SCHEDULE_PAUSE, schedule_id):
             raise
@@ -105,11 +108,11 @@ async def _pause(control: Control, schedule_id: str) -> None:
 
 async def _resume(control: Control, schedule_id: str, catch_up: bool) -> Resumed:
     try:
-        return await control.schedules.resume(schedule_id, catch_up=catch_up)
+        return await resume(control, schedule_id, catch_up=catch_up)
     except UsageError:
         if not await control.done_before(Action.SCHEDULE_RESUME, schedule_id):
             raise
-        return await control.schedules.resumed(schedule_id, catch_up=catch_up)
+        return await resumed(control, schedule_id, catch_up=catch_up)
 
 
 async def _chosen(
@@ -122,7 +125,9 @@ async def _chosen(
     if request.filter is None:
         return list(dict.fromkeys(request.schedule_ids or ())), False
     wanted = schedule_filter(request.filter)
-    found = await control.schedules.find(replace(wanted, state=wanted.state or state, limit=MANY_MAX + 1))
+    found = await control.store.schedules.find(
+        control.namespace, replace(wanted, state=wanted.state or state, limit=MANY_MAX + 1)
+    )
     return [one.schedule_id for one in found[:MANY_MAX]], len(found) > MANY_MAX
 
 
@@ -132,3 +137,43 @@ async def _told(schedule_id: str, change: Awaitable[Any]) -> Outcome:
     except UsageError as error:
         return Outcome(schedule_id=schedule_id, done=False, trouble=str(error))
     return Outcome(schedule_id=schedule_id, done=True, trouble=None)
+
+
+async def pause(control: Control, schedule_id: str, reason: str | None = None) -> None:
+    """Withdraw what is planned and plan no more."""
+    schedule = await control.schedule(schedule_id)
+    why = reason or control.because("the schedule was paused")
+    store = control.store.schedules
+    if not await store.pause(control.namespace, schedule.schedule_id, why, author=control.author):
+        raise UsageError(f"schedule {schedule_id}: is not active")
+
+
+async def resume(control: Control, schedule_id: str, *, catch_up: bool = True) -> Resumed:
+    """Plan again. What of the pause is not older than `max_lateness` is planned too, where the schedule
+    catches up at all; otherwise, or without `catch_up`, nothing of the pause fires. An edit during the
+    pause ends a version there, and what lies before it is not caught up either."""
+    schedule = await control.schedule(schedule_id)
+    back = _run_context(schedule.spec.catch_up) if catch_up else timedelta()
+    if not await control.store.schedules.resume(
+        control.namespace,
+        schedule.schedule_id,
+        tzdata=tzdata_version(),
+        back_s=back.total_seconds(),
+        author=control.author,
+    ):
+        raise UsageError(f"schedule {schedule_id}: is not paused")
+    return await resumed(control, schedule_id, catch_up=catch_up)
+
+
+async def resumed(control: Control, schedule_id: str, *, catch_up: bool = True) -> Resumed:
+    """A schedule that was resumed so, and what came of its pause."""
+    schedule = await control.schedule(schedule_id)
+    back = _run_context(schedule.spec.catch_up) if catch_up else timedelta()
+    last = await control.versions(schedule_id, after=schedule.version - 1)
+    begins = last[-1].in_force_from
+    return Resumed(schedule, begins if back and begins < schedule.updated_at else None)
+
+
+def _run_context(catch_up: CatchUp) -> timedelta:
+    """How much of a pause a schedule asks to have caught up."""
+    return timedelta() if catch_up.mode is CatchUpMode.NONE else catch_up.max_lateness

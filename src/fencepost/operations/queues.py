@@ -10,6 +10,7 @@ from fencepost.model.access import Role
 from fencepost.model.freeze import Scope, ScopeKind
 from fencepost.model.identifiers import Queue, checked_name
 from fencepost.model.status import QueueView
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.responses.queues import (
@@ -19,7 +20,6 @@ from fencepost.operations.responses.queues import (
     queue_response,
 )
 from fencepost.operations.words import Name
-from fencepost.services.control import Control
 
 
 class ListQueuesRequest(Request, frozen=True, kw_only=True):

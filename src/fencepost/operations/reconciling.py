@@ -13,11 +13,12 @@ from fencepost.model.access import Role
 from fencepost.model.identifiers import JobName, RunKey
 from fencepost.model.run import RunRecord
 from fencepost.operations.audit import BACKWARDS, Since, Until
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Request, operation
 from fencepost.operations.responses.accounts import KeysResponse, key_response
+from fencepost.operations.runs import runs_by_key
 from fencepost.operations.words import Name, RunKeyText, ScheduleIdText, moment, read_when
-from fencepost.services.control import Control, known_job
-from fencepost.services.verbs.runs import names_of
+from fencepost.services.lookups import known_job, names_of, schedule_id_of
 
 KEYS_MAX = 1_000
 
@@ -48,7 +49,7 @@ async def judge_keys(control: Control, request: CompareKeysRequest) -> KeysRespo
     the bounds, or `forgotten`: retention may have removed its run. Without keys the answer has the bounds."""
     bounds = await _bounds(control, request)
     found: dict[RunKey, RunRecord] = {}
-    async for batch in control.runs.getting(request.run_keys):
+    async for batch in runs_by_key(control, request.run_keys):
         found |= batch
     keys = map(RunKey, request.run_keys)
     return KeysResponse(
@@ -68,7 +69,7 @@ async def _bounds(control: Control, request: CompareKeysRequest) -> KeyBounds:
         await known_job(control.store, control.namespace, request.job)
         bounds = replace(bounds, jobs=await names_of(control.store, control.namespace, JobName(request.job)))
     if request.schedule is not None:
-        schedule_id = await control.schedules.id_of(request.schedule)
-        await control.schedules.history(schedule_id)
+        schedule_id = await schedule_id_of(control.store, control.namespace, request.schedule)
+        await control.versions(schedule_id)
         bounds = replace(bounds, schedule_id=schedule_id)
     return replace(bounds, forgotten_before=await control.store.ledger.forgotten_before())

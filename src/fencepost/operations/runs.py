@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
 
+from fencepost.core.fingerprints import Fingerprint, fingerprints
 from fencepost.errors import UsageError
 from fencepost.model.access import Role
+from fencepost.model.audit import PROGRAM
 from fencepost.model.identifiers import JobName, NodeId, Queue, RunKey, ScheduleId
-from fencepost.model.run import Origin, RunFilter, RunPlace, RunState
-from fencepost.model.run_log import LOG_BEGIN, LogPlace
+from fencepost.model.run import REPLAYABLE, Attempt, Origin, RunFilter, RunList, RunPlace, RunRecord, RunState
+from fencepost.model.run_log import LOG_BEGIN, LoggedChunk, LogPlace
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.paging import FORGED, LIMIT_DEFAULT, Cursor, Limit, decode_cursor, encode_cursor
 from fencepost.operations.responses.runs import (
@@ -38,10 +43,16 @@ from fencepost.operations.words import (
     read_instant,
     read_when,
 )
-from fencepost.services.control import Control
-from fencepost.services.verbs.runs import LOG_PAGE_MAX, unknown_run
+from fencepost.services.lookups import known_run, names_of, schedule_id_of, unknown_run
+from fencepost.telemetry import traces
 
 KEYS_MAX = 1_000
+
+BATCH_MAX = 500
+LOG_PAGE_MAX = 100
+TAIL_CHUNKS = 20
+CANCELLED = "cancelled by an operator"
+CANCELLED_BY_PROGRAM = "cancelled by a program"
 
 
 class RunChoice(Request, frozen=True, kw_only=True):
@@ -111,7 +122,7 @@ async def list_runs(control: Control, request: ListRunsRequest) -> RunPage:
     A search through many runs may give a page that is short, even empty, and go on behind it: a list is over
     where `next` is null."""
     wanted = await run_filter(control, request, request.limit + 1, request.after)
-    found = await control.runs.list(wanted)
+    found = await find_runs(control, wanted)
     place = found.following(request.limit)
     return RunPage(
         items=[run_response(one) for one in found[: request.limit]],
@@ -122,12 +133,12 @@ async def list_runs(control: Control, request: ListRunsRequest) -> RunPage:
 @operation("runs.show", "GET /runs/{run_key}", Role.VIEWER)
 async def show_run(control: Control, request: RunRequest) -> RunWithAttempts:
     """Show one run with its attempts, errors, output and effects, what it followed and what follows it."""
-    run, attempts = await control.runs.get(request.run_key)
-    chain = await control.runs.chain(request.run_key)
+    run, attempts = await run_with_attempts(control, request.run_key)
+    chain = await control.store.ledger.chain(control.namespace, RunKey(request.run_key))
     return RunWithAttempts(
         **run_fields(run),
         attempts=[attempt_response(one) for one in attempts],
-        effects=effect_responses(await control.runs.effects(request.run_key)),
+        effects=effect_responses(await effects(control, request.run_key)),
         after=[predecessor_response(one) for one in chain.after],
         then=[successor_response(one) for one in chain.then],
     )
@@ -138,12 +149,16 @@ async def read_log(control: Control, request: ReadLogRequest) -> LogResponse:
     """Read what a run has written: with run.log, with logging, or as a command's output.
 
     Of a long log the first lines and the last are kept. What looks like a secret is masked."""
-    await control.runs.get(request.run_key)
+    await run_with_attempts(control, request.run_key)
     if request.tail:
-        found = await control.runs.log_tail(request.run_key)
+        found = await log_tail(control, request.run_key)
     else:
-        found = await control.runs.log_page(
-            request.run_key, request.attempt, _log_place(request.after), request.limit
+        found = await control.store.run_logs.read(
+            control.namespace,
+            RunKey(request.run_key),
+            attempt=request.attempt,
+            after=_log_place(request.after),
+            limit=request.limit,
         )
     return LogResponse(
         items=[chunk_response(one) for one in found],
@@ -156,19 +171,19 @@ async def cancel_run(control: Control, request: ChangeRunRequest) -> RunResponse
     """Cancel a run.
 
     One that waits ends at once, one that runs is asked to stop, one that has ended stays as it is."""
-    return run_response(await control.runs.cancel(request.run_key))
+    return run_response(await cancel(control, request.run_key))
 
 
 @operation("runs.skip", "POST /runs/{run_key}/skip", Role.OPERATOR)
 async def skip_run(control: Control, request: ChangeRunRequest) -> RunResponse:
     """Call off a run that nobody has begun; it ends as skipped. Any other stays as it is."""
-    return run_response(await control.runs.skip(request.run_key))
+    return run_response(await skip(control, request.run_key))
 
 
 @operation("runs.hold", "POST /runs/{run_key}/hold", Role.OPERATOR)
 async def hold_run(control: Control, request: ChangeRunRequest) -> RunResponse:
     """Hold a run that waits: nobody starts it until it is released."""
-    return run_response(await control.runs.hold(request.run_key))
+    return run_response(await hold(control, request.run_key))
 
 
 @operation("runs.release", "POST /runs/{run_key}/release", Role.OPERATOR)
@@ -176,7 +191,7 @@ async def release_run(control: Control, request: ChangeRunRequest) -> RunRespons
     """Release a run that is held.
 
     One whose time has come meanwhile is due from now on."""
-    return run_response(await control.runs.release(request.run_key))
+    return run_response(await release(control, request.run_key))
 
 
 @operation(
@@ -190,12 +205,12 @@ async def replay_runs(control: Control, request: ReplayRunsRequest) -> ReplayRes
 
     All of them have to be there. One that waits or runs, or was withdrawn, is left as it is."""
     there: set[str] = set()
-    async for batch in control.runs.getting(request.run_keys):
+    async for batch in runs_by_key(control, request.run_keys):
         there |= batch.keys()
     for one in request.run_keys:
         if one not in there:
             raise unknown_run(one)
-    replayed = set(await control.runs.replay(request.run_keys, request.every_s))
+    replayed = set(await replay(control, request.run_keys, request.every_s))
     return ReplayResponse(
         replayed=[one for one in request.run_keys if one in replayed],
         left=[one for one in request.run_keys if one not in replayed],
@@ -241,3 +256,119 @@ def run_cursor(place: RunPlace) -> str:
 def _behind(cursor: str) -> RunPlace:
     fire_time, run_key = decode_cursor(cursor, tuple[str, str])
     return read_instant("cursor", fire_time), RunKey(run_key)
+
+
+async def run_with_attempts(control: Control, run_key: str) -> tuple[RunRecord, Sequence[Attempt]]:
+    """A run and its remembered attempts."""
+    found = known_run(run_key, await control.store.ledger.get(control.namespace, RunKey(run_key)))
+    return found, await control.store.ledger.attempts(control.namespace, RunKey(run_key))
+
+
+async def effects(control: Control, run_key: str) -> Sequence[Fingerprint]:
+    """What each attempt of a run said that it did."""
+    return fingerprints(await control.store.steps.recorded(control.namespace, RunKey(run_key)))
+
+
+async def runs_by_key(control: Control, run_keys: Sequence[str]) -> AsyncIterator[Mapping[RunKey, RunRecord]]:
+    """Those of these runs that are there, a batch at a time."""
+    for batch in batches(run_keys):
+        yield await control.store.ledger.get_many(control.namespace, batch)
+
+
+async def log_tail(control: Control, run_key: str) -> Sequence[LoggedChunk]:
+    """The end of what its last attempt has logged."""
+    found = await control.store.run_logs.tail(control.namespace, RunKey(run_key), limit=TAIL_CHUNKS)
+    return [one for one in found if one.attempt == found[-1].attempt]
+
+
+async def find_runs(control: Control, wanted: RunFilter) -> RunList:
+    """Runs, newest fire time first; those of a renamed job with those that it had under its old names."""
+    store, namespace = control.store, control.namespace
+    names = (None,) if wanted.job is None else await names_of(store, namespace, wanted.job)
+    found = [await store.ledger.list(namespace, replace(wanted, job=name)) for name in names]
+    if wanted.schedule_id is not None and not any(found):
+        kept = await schedule_id_of(store, namespace, wanted.schedule_id)
+        if kept != wanted.schedule_id:
+            return await find_runs(control, replace(wanted, schedule_id=kept))
+    return found[0] if len(found) == 1 else merged(found, wanted.limit)
+
+
+async def cancel(control: Control, run_key: str, reason: str | None = None) -> RunRecord:
+    """End a waiting run, or ask a running one to stop."""
+    by = CANCELLED_BY_PROGRAM if control.author == PROGRAM else CANCELLED
+    why = reason or control.because(by)
+    ledger = control.store.ledger
+    found = await ledger.cancel(control.namespace, RunKey(run_key), why, author=control.author)
+    run = known_run(run_key, found)
+    traces.cancelled(run)
+    return run
+
+
+async def skip(control: Control, run_key: str) -> RunRecord:
+    """Call off a run that nobody has begun; any other stays as it is."""
+    return known_run(
+        run_key, await control.store.ledger.skip(control.namespace, RunKey(run_key), control.author)
+    )
+
+
+async def hold(control: Control, run_key: str) -> RunRecord:
+    """Let nobody start a waiting run until it is released."""
+    return known_run(
+        run_key, await control.store.ledger.hold(control.namespace, RunKey(run_key), control.author)
+    )
+
+
+async def release(control: Control, run_key: str) -> RunRecord:
+    """Take the hold away again."""
+    return known_run(
+        run_key, await control.store.ledger.release(control.namespace, RunKey(run_key), control.author)
+    )
+
+
+async def replay(control: Control, run_keys: Sequence[str], every_s: float = 0.0) -> Sequence[RunKey]:
+    """Send ended runs on their way again, one every so often; returns the keys of those that were."""
+    replayed: list[RunKey] = []
+    async for keys in replaying(control, run_keys, every_s):
+        replayed += keys
+    return replayed
+
+
+async def replaying(
+    control: Control,
+    run_keys: Sequence[str],
+    every_s: float,
+    *,
+    only: frozenset[RunState] = REPLAYABLE,
+    first_in_s: float = 0.0,
+) -> AsyncIterator[Sequence[RunKey]]:
+    """The same a batch at a time, for whoever wants to watch; of those in one of these states, the first
+    due so much later."""
+    parts = list(batches(run_keys))
+    control.run_quota.take(sum(map(len, parts)))
+    for batch in parts:
+        replayed = await control.store.ledger.replay(
+            control.namespace, batch, every_s, control.author, first_in_s=first_in_s, only=only
+        )
+        control.run_quota.give_back(len(batch) - len(replayed))
+        first_in_s += len(replayed) * every_s
+        yield replayed
+
+
+def batches(run_keys: Sequence[str]) -> Iterator[list[RunKey]]:
+    """Each key once, so many at a time that neither a transaction nor an answer grows with them."""
+    keys = [RunKey(one) for one in dict.fromkeys(run_keys)]
+    for start in range(0, len(keys), BATCH_MAX):
+        yield keys[start : start + BATCH_MAX]
+
+
+def merged(pages: Sequence[RunList], limit: int) -> RunList:
+    """One page of several: as far as all of them have been searched."""
+    places = [one.searched_to for one in pages if one.searched_to is not None]
+    place = max(places, default=None)
+    runs = sorted((run for one in pages for run in one), key=_place, reverse=True)
+    seen = [run for run in runs if place is None or _place(run) >= place]
+    return RunList(seen[:limit], place if len(seen) <= limit else _place(seen[limit - 1]))
+
+
+def _place(run: RunRecord) -> RunPlace:
+    return run.fire_time, run.run_key

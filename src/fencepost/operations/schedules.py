@@ -11,8 +11,10 @@ from msgspec import Meta
 from fencepost.errors import ScheduleChanged, ScheduleExists, UnknownSchedule, UsageError
 from fencepost.model.access import Role
 from fencepost.model.audit import Action
-from fencepost.model.identifiers import JobName, ScheduleId
+from fencepost.model.clocks import StoreTime
+from fencepost.model.identifiers import JobName, RunKey, ScheduleId
 from fencepost.model.schedule import Schedule, ScheduleFilter, ScheduleSpec, ScheduleState
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Request, operation
 from fencepost.operations.outlook import look_ahead, outlook_response
 from fencepost.operations.paging import (
@@ -38,9 +40,11 @@ from fencepost.operations.responses.schedules import (
     version_responses,
 )
 from fencepost.operations.schedule_words import NIGHTLY, ScheduleWords
+from fencepost.operations.schedule_writing import caveats_of, checked_spec, put
 from fencepost.operations.specs import changed_spec, new_spec
 from fencepost.operations.words import INTEGER_MAX, Name, ScheduleIdText, Text, moment
-from fencepost.services.control import Control
+from fencepost.services.lookups import unknown_schedule
+from fencepost.telemetry import traces
 
 TRIES_MAX = 3
 
@@ -115,7 +119,7 @@ async def list_schedules(control: Control, request: ListSchedulesRequest) -> Sch
     """List all schedules that are not removed, or those that fit, by id."""
     after = None if request.after is None else ScheduleId(decode_cursor(request.after, tuple[Name])[0])
     wanted = replace(schedule_filter(request), limit=request.limit + 1, after=after)
-    page, last = cut(await control.schedules.find(wanted), request.limit)
+    page, last = cut(await control.store.schedules.find(control.namespace, wanted), request.limit)
     items = await control.offload_short(lambda: [schedule_response(one) for one in page])
     return SchedulePage(items=items, next=None if last is None else encode_cursor(last.schedule_id))
 
@@ -123,8 +127,8 @@ async def list_schedules(control: Control, request: ListSchedulesRequest) -> Sch
 @operation("schedules.show", "GET /schedules/{schedule_id}", Role.VIEWER, versioned="version")
 async def show_schedule(control: Control, request: ScheduleRequest) -> OutlookResponse:
     """Show one schedule, its next fire times, what changes of the clocks do to them, and its policies."""
-    schedule = await control.schedules.get(request.schedule_id)
-    last = await control.schedules.history(request.schedule_id, after=schedule.version - 1)
+    schedule = await control.schedule(request.schedule_id)
+    last = await control.versions(request.schedule_id, after=schedule.version - 1)
     now = await control.store.now()
     ahead = await control.offload_short(lambda: look_ahead(schedule, now))
     return outlook_response(schedule, last[-1].tzdata, ahead)
@@ -134,9 +138,7 @@ async def show_schedule(control: Control, request: ScheduleRequest) -> OutlookRe
 async def list_versions(control: Control, request: ListVersionsRequest) -> VersionPage:
     """List the versions of a schedule and what each changed, also of a removed one, the oldest first."""
     behind = number_behind(request.after, INTEGER_MAX) or 0
-    versions = await control.schedules.history(
-        request.schedule_id, after=max(behind - 1, 0), limit=request.limit + 2
-    )
+    versions = await control.versions(request.schedule_id, after=max(behind - 1, 0), limit=request.limit + 2)
     shapes = await control.offload_short(lambda: version_responses(request.schedule_id, versions))
     page, last = cut([one for one in shapes if one.version > behind], request.limit)
     return VersionPage(items=list(page), next=None if last is None else encode_cursor(last.version))
@@ -153,13 +155,13 @@ async def add_schedule(control: Control, request: AddScheduleRequest) -> EditedS
     """Add a schedule; it plans from now on."""
     spec = new_spec(request, control.requested_at or await control.store.now())
     try:
-        added = await control.schedules.add(request.schedule_id, spec)
+        added = await add(control, request.schedule_id, spec)
     except ScheduleExists:
         standing = await standing_schedule(control, request.schedule_id, spec)
         if standing is None:
             raise
         added = standing
-    return EditedSchedule(**schedule_fields(added), warnings=await control.schedules.caveats(added))
+    return EditedSchedule(**schedule_fields(added), warnings=await caveats_of(control, added))
 
 
 @operation(
@@ -179,14 +181,14 @@ async def edit_schedule(control: Control, request: EditScheduleRequest) -> Edite
     if request.dry_run:
         return await _previewed(control, request)
     edited = await _edited(control, request)
-    return EditedSchedule(**schedule_fields(edited), warnings=await control.schedules.caveats(edited))
+    return EditedSchedule(**schedule_fields(edited), warnings=await caveats_of(control, edited))
 
 
 @operation("schedules.remove", "DELETE /schedules/{schedule_id}", Role.OPERATOR)
 async def remove_schedule(control: Control, request: ChangeScheduleRequest) -> RemovedSchedule:
     """Stop a schedule for good; its history stays."""
     try:
-        await control.schedules.remove(request.schedule_id)
+        await remove(control, request.schedule_id)
     except UnknownSchedule:
         if not await control.done_before(Action.SCHEDULE_REMOVE, request.schedule_id):
             raise
@@ -196,7 +198,7 @@ async def remove_schedule(control: Control, request: ChangeScheduleRequest) -> R
 @operation("schedules.trigger", "POST /schedules/{schedule_id}/trigger", Role.OPERATOR)
 async def trigger_schedule(control: Control, request: ChangeScheduleRequest) -> Triggered:
     """Run one extra tick of a schedule, now, and answer with its key."""
-    return Triggered(run_key=await control.schedules.trigger(request.schedule_id, control.requested_at))
+    return Triggered(run_key=await trigger(control, request.schedule_id, control.requested_at))
 
 
 def schedule_filter(request: ScheduleChoice) -> ScheduleFilter:
@@ -214,7 +216,7 @@ async def _edited(control: Control, request: EditScheduleRequest) -> Schedule:
     """Where no version is expected, the words are said again of whichever is there meanwhile."""
     now = control.requested_at or await control.store.now()
     if control.repeated:
-        last = await control.schedules.get(request.schedule_id)
+        last = await control.schedule(request.schedule_id)
         standing = await standing_schedule(
             control, request.schedule_id, changed_spec(last.spec, request, now)
         )
@@ -224,7 +226,7 @@ async def _edited(control: Control, request: EditScheduleRequest) -> Schedule:
         old = await _expected(control, request)
         spec = changed_spec(old.spec, request, now)
         try:
-            return await control.schedules.edit(request.schedule_id, spec, old.version)
+            return await edit(control, request.schedule_id, spec, old.version)
         except ScheduleChanged:
             if request.expected_version is not None or not left:
                 raise
@@ -235,12 +237,12 @@ async def standing_schedule(control: Control, schedule_id: str, spec: ScheduleSp
     """The schedule, where this call wrote it so before and its answer was lost."""
     if not await control.done_before(Action.SCHEDULE_PUT, schedule_id):
         return None
-    found = await control.schedules.get(schedule_id)
-    return found if found.spec == await control.schedules.checked(schedule_id, spec) else None
+    found = await control.schedule(schedule_id)
+    return found if found.spec == await checked_spec(control, schedule_id, spec) else None
 
 
 async def _expected(control: Control, request: EditScheduleRequest) -> Schedule:
-    old = await control.schedules.get(request.schedule_id)
+    old = await control.schedule(request.schedule_id)
     if request.expected_version not in (None, old.version):
         raise ScheduleChanged(
             f"schedule {request.schedule_id}: was changed meanwhile; look at it and edit again"
@@ -250,10 +252,10 @@ async def _expected(control: Control, request: EditScheduleRequest) -> Schedule:
 
 async def _previewed(control: Control, request: EditScheduleRequest) -> EditedSchedule:
     old, now = await _expected(control, request), await control.store.now()
-    spec = await control.schedules.checked(request.schedule_id, changed_spec(old.spec, request, now))
+    spec = await checked_spec(control, request.schedule_id, changed_spec(old.spec, request, now))
     new = replace(old, spec=spec)
     preview = await control.offload(lambda: _preview(old, new, now))
-    warnings = await control.schedules.caveats(new)
+    warnings = await caveats_of(control, new)
     return EditedSchedule(**schedule_fields(new), warnings=warnings, preview=preview)
 
 
@@ -265,3 +267,42 @@ def _preview(old: Schedule, new: Schedule, now: datetime) -> EditPreview:
         next_after=[moment(one.fire_time) for one in after.ticks],
         policies=list(after.policies),
     )
+
+
+async def add(control: Control, schedule_id: str, spec: ScheduleSpec) -> Schedule:
+    """A new schedule; it plans from now on."""
+    spec = await checked_spec(control, schedule_id, spec)
+    added = await put(control, schedule_id, spec, expected_version=0)
+    if added is None:
+        raise ScheduleExists(f"schedule {schedule_id}: exists already; use: fencepost schedules edit")
+    return added
+
+
+async def edit(control: Control, schedule_id: str, spec: ScheduleSpec, expected_version: int) -> Schedule:
+    """The next version of a schedule, unless somebody else was quicker."""
+    spec = await checked_spec(control, schedule_id, spec)
+    edited = await put(control, schedule_id, spec, expected_version=expected_version)
+    if edited is None:
+        raise ScheduleChanged(f"schedule {schedule_id}: was changed meanwhile; look at it and edit again")
+    return edited
+
+
+async def remove(control: Control, schedule_id: str) -> None:
+    """Stop for good; its history stays."""
+    schedule = await control.schedule(schedule_id)
+    await control.store.schedules.remove(control.namespace, schedule.schedule_id, author=control.author)
+
+
+async def trigger(control: Control, schedule_id: str, requested_at: StoreTime | None = None) -> RunKey:
+    """One extra tick, now. With `requested_at` it is the one of that instant, at every repetition."""
+    schedule = await control.schedule(schedule_id)
+    fire_time = await control.store.now() if requested_at is None else requested_at
+    control.run_quota.take(1)
+    run_key = await control.store.ledger.trigger(
+        control.namespace, schedule.schedule_id, fire_time, author=control.author
+    )
+    if run_key is None:
+        raise await unknown_schedule(control.store, control.namespace, schedule_id)
+    spec, of = schedule.spec, schedule.schedule_id
+    traces.enqueued([traces.Written(control.namespace, run_key, spec.job, spec.queue, of)], [True])
+    return run_key

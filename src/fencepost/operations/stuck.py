@@ -9,12 +9,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from fencepost.model.access import Role
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Request, operation
 from fencepost.operations.paging import LIMIT_DEFAULT, Cursor, Limit, sliced
 from fencepost.operations.responses.accounts import StuckPage, stuck_response
 from fencepost.operations.words import Seconds
 from fencepost.services.accounting import Auditor, StuckRun
-from fencepost.services.control import Control
 
 OLDER_THAN_MAX_S = 10 * 366 * 86_400.0
 LAST = "~"

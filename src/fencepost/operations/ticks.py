@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
 
 from fencepost.model.access import Role
+from fencepost.model.plan import Fate
+from fencepost.model.run import RunRecord
+from fencepost.operations.control import Control
+from fencepost.operations.occurrences import Occurrence
 from fencepost.operations.operation import operation
 from fencepost.operations.responses.runs import RunResponse, run_response
 from fencepost.operations.schedules import ChangeScheduleRequest
 from fencepost.operations.words import MOMENT, read_instant
-from fencepost.services.control import Control
+from fencepost.services.lookups import known_run
 
 
 class ChangeTickRequest(ChangeScheduleRequest, frozen=True, kw_only=True):
@@ -34,7 +39,7 @@ async def skip_tick(control: Control, request: ChangeTickRequest) -> RunResponse
 
     One that has begun or ended stays as it is."""
     fire_time = read_instant("fire_time", request.fire_time)
-    return run_response(await control.schedules.skip(request.schedule_id, fire_time))
+    return run_response(await skip(control, request.schedule_id, fire_time))
 
 
 @operation("schedules.hold", "POST /schedules/{schedule_id}/ticks/{fire_time}/hold", Role.OPERATOR)
@@ -43,11 +48,42 @@ async def hold_tick(control: Control, request: ChangeTickRequest) -> RunResponse
 
     One that runs or has ended stays as it is."""
     fire_time = read_instant("fire_time", request.fire_time)
-    return run_response(await control.schedules.hold(request.schedule_id, fire_time))
+    return run_response(await hold(control, request.schedule_id, fire_time))
 
 
 @operation("schedules.release", "POST /schedules/{schedule_id}/ticks/{fire_time}/release", Role.OPERATOR)
 async def release_tick(control: Control, request: ChangeTickRequest) -> RunResponse:
     """Release the tick of one fire time that is held."""
     fire_time = read_instant("fire_time", request.fire_time)
-    return run_response(await control.schedules.release(request.schedule_id, fire_time))
+    return run_response(await release(control, request.schedule_id, fire_time))
+
+
+async def skip(control: Control, schedule_id: str, fire_time: datetime) -> RunRecord:
+    """Call off one tick, also one that is not planned yet."""
+    tick = await _occurrence(control, schedule_id, fire_time)
+    sealed = await tick.seal(Fate.SKIPPED)
+    if sealed is not None:
+        return sealed
+    run_key = await tick.run_key()
+    return known_run(run_key, await control.store.ledger.skip(control.namespace, run_key, control.author))
+
+
+async def hold(control: Control, schedule_id: str, fire_time: datetime) -> RunRecord:
+    """Let nobody start one tick until it is released, also one that is not planned yet."""
+    tick = await _occurrence(control, schedule_id, fire_time)
+    sealed = await tick.seal(Fate.HELD)
+    if sealed is not None:
+        return sealed
+    run_key = await tick.run_key()
+    return known_run(run_key, await control.store.ledger.hold(control.namespace, run_key, control.author))
+
+
+async def release(control: Control, schedule_id: str, fire_time: datetime) -> RunRecord:
+    """Take the hold of one tick away again."""
+    run_key = await (await _occurrence(control, schedule_id, fire_time)).run_key()
+    return known_run(run_key, await control.store.ledger.release(control.namespace, run_key, control.author))
+
+
+async def _occurrence(control: Control, schedule_id: str, fire_time: datetime) -> Occurrence:
+    schedule, versions = await control.schedule(schedule_id), await control.versions(schedule_id)
+    return Occurrence(control, schedule, versions, fire_time)

@@ -14,11 +14,11 @@ from msgspec import Meta
 from fencepost.errors import InvalidTrigger, UsageError
 from fencepost.model.access import Role
 from fencepost.model.times import YEAR_FIRST, YEAR_LAST, parse_local_or_instant, to_instant
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Request, operation
 from fencepost.operations.responses.triggers import ExplainResponse, NextResponse, changes_ahead, policy_of
 from fencepost.operations.specs import WordVoice
 from fencepost.operations.words import Name, moment
-from fencepost.services.control import Control
 from fencepost.triggers import Combinable, Cron, decode, tzdata_version, zone
 from fencepost.triggers.series import Binding
 from fencepost.triggers.wording import Voice, Words, build, is_calendar_step

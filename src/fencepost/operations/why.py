@@ -7,12 +7,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from fencepost.model.access import Role
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Request, operation
 from fencepost.operations.responses.accounts import ExplanationResponse, explanation_response
 from fencepost.operations.runs import RunRequest
 from fencepost.operations.words import ScheduleIdText, read_instant
 from fencepost.services.accounting import Auditor
-from fencepost.services.control import Control
 
 LATEST = "latest"
 

@@ -33,8 +33,8 @@ from fencepost.model.run import Attempt, Origin, RunFilter, RunRecord
 from fencepost.model.schedule import ScheduleState, ScheduleVersion
 from fencepost.model.trigger import Trigger
 from fencepost.ports.store import Store
-from fencepost.services.control import ScheduleVerbs
 from fencepost.services.explainer import Explainer
+from fencepost.services.lookups import all_schedules, schedule_id_of, versions_of
 from fencepost.services.offload import Offload, inline
 from fencepost.services.quotas import UNCOUNTED, RunQuota
 from fencepost.services.serving import jobs_unserved
@@ -98,7 +98,6 @@ class Auditor:
         self._namespace = namespace
         self._offload = offload
         self._run_quota = run_quota
-        self._schedules = ScheduleVerbs(store, namespace)
         self._explainer = Explainer(store, namespace, offload=offload)
 
     async def audit(
@@ -191,9 +190,9 @@ class Auditor:
 
     async def _ids(self, schedule_id: str | None) -> AsyncIterator[ScheduleId]:
         if schedule_id is not None:
-            yield await self._schedules.id_of(schedule_id)
+            yield await schedule_id_of(self._store, self._namespace, schedule_id)
             return
-        async for schedule in self._schedules.all():
+        async for schedule in all_schedules(self._store, self._namespace):
             yield schedule.schedule_id
 
     async def _count(
@@ -226,7 +225,7 @@ class Auditor:
         now: StoreTime = await store.now()
         workers = await self._workers()
         schedule = await store.schedules.get(namespace, schedule_id)
-        versions = await self._schedules.history(schedule_id)
+        versions = await versions_of(self._store, self._namespace, schedule_id)
         return Frame(
             namespace=namespace,
             schedule_id=schedule_id,
@@ -304,7 +303,9 @@ class Auditor:
         return found
 
     async def _plan_missing(self, account: Account, author: Author) -> list[RunKey]:
-        versions = {one.version: one for one in await self._schedules.history(account.schedule_id)}
+        versions = {
+            one.version: one for one in await versions_of(self._store, self._namespace, account.schedule_id)
+        }
         trigger_of = triggers_of(account.schedule_id)
         planned: list[RunKey] = []
         missing = sorted(account.of(Kind.MISSING), key=lambda one: (one.version, one.fire_time))

@@ -55,9 +55,9 @@ from fencepost.services.broker_link import BrokerLink, BrokerService
 from fencepost.services.chains import with_predecessors
 from fencepost.services.claiming import helpings
 from fencepost.services.service import patience_s
+from fencepost.services.taking import FEW, Taking
 from fencepost.services.telling import tell_finished, tell_refused
 from fencepost.services.trail import Station, Trail
-from fencepost.services.verbs.taking import FEW, Taking
 from fencepost.telemetry import traces
 from fencepost.telemetry.events import emit
 from fencepost.telemetry.message_events import Answer, MessagesPublished

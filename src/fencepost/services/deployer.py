@@ -39,7 +39,6 @@ from fencepost.services.binding import bound_specs
 from fencepost.services.quotas import refusals_counted
 from fencepost.services.service import Service
 from fencepost.services.serving import unserved
-from fencepost.services.verbs.schedules import BATCH_MAX
 from fencepost.triggers import tzdata_version
 
 LOOK_AGAIN_S = 30.0
@@ -47,7 +46,7 @@ IDLE_S = 3600.0
 LOOKS_MAX = 4
 """How often a process looks for schedules without code after its start, until the nodes that it replaces are
 gone. Later a metric shows them."""
-PAGE = BATCH_MAX
+BATCH_MAX = PAGE = 1_000
 CODE_PAGES_MAX = 10
 DEPLOY = "deploy"
 ENDINGS = frozenset({Action.SCHEDULE_PAUSE, Action.SCHEDULE_REMOVE})

@@ -16,7 +16,7 @@ from fencepost.model.plan import Tick
 from fencepost.model.run import RunFilter, RunRecord
 from fencepost.model.schedule import ScheduleVersion
 from fencepost.ports.store import Store
-from fencepost.services.control import ScheduleVerbs
+from fencepost.services.lookups import schedule_id_of, versions_of
 from fencepost.services.offload import Offload, inline
 from fencepost.services.serving import jobs_unserved
 from fencepost.triggers import Combinable, stored_trigger
@@ -39,11 +39,12 @@ class Explainer:
         self._namespace = namespace
         self._horizon_s = horizon_s
         self._offload = offload
-        self._schedules = ScheduleVerbs(store, namespace)
 
     async def why(self, schedule_id: str, fire_time: datetime) -> Explanation:
         """The explanation of one fire time of a schedule, also of a removed one."""
-        return tell(await self._of_tick(await self._schedules.id_of(schedule_id), fire_time))
+        return tell(
+            await self._of_tick(await schedule_id_of(self._store, self._namespace, schedule_id), fire_time)
+        )
 
     async def why_latest(self, name: str) -> Explanation:
         """The explanation of the newest tick of a schedule, or the newest run of a job, that is not to
@@ -55,7 +56,7 @@ class Explainer:
             *await ledger.list(self._namespace, RunFilter(job=JobName(name), until=now, limit=1)),
         ]
         try:
-            versions = await self._schedules.history(name)
+            versions = await versions_of(self._store, self._namespace, name)
         except UnknownSchedule:
             if not runs:
                 raise
@@ -83,7 +84,7 @@ class Explainer:
 
     async def _of_tick(self, schedule_id: ScheduleId, fire_time: datetime) -> Evidence:
         ledger, namespace = self._store.ledger, self._namespace
-        versions = await self._schedules.history(schedule_id)
+        versions = await versions_of(self._store, self._namespace, schedule_id)
         just_before = fire_time - datetime.resolution
         runs = await ledger.ticks(namespace, schedule_id, just_before, fire_time, None, RUNS_MAX)
         version = version_at(versions, fire_time)

@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
-from fencepost.core.completeness import BURN_WINDOWS_S, OPEN_AFTER_S, Completeness, combined, completeness
+from fencepost.core.completeness import (
+    BURN_WINDOWS_S,
+    COMPLETENESS_WINDOW_S,
+    OPEN_AFTER_S,
+    Completeness,
+    combined,
+    completeness,
+)
 from fencepost.model.clocks import Monotonic, elapsed_s
 from fencepost.model.identifiers import JobName
 from fencepost.model.node import NodeRecord
@@ -19,7 +26,6 @@ from fencepost.model.run import RunState
 from fencepost.model.views import COUNTED_MAX
 from fencepost.ports.store import Store
 from fencepost.services.accounting import Auditor
-from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
 from fencepost.services.serving import unserved
 from fencepost.telemetry.events import LedgerMeasured, Share, emit, is_heard

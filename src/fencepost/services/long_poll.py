@@ -16,8 +16,8 @@ from typing import TypeAlias
 from fencepost.errors import TurnedAway
 from fencepost.model.identifiers import Namespace, NodeId
 from fencepost.ports.signals import Signals, Topic
+from fencepost.services.external_runs import ExternalRuns, Loan, Order
 from fencepost.services.service import Wakeup
-from fencepost.services.verbs.work import Loan, Order, WorkVerbs
 
 VISITORS_MAX = 500
 LOOKING_MAX = 4
@@ -71,7 +71,7 @@ class LongPoll:
             self._unlisten()
             self._unlisten = None
 
-    async def serve(self, verbs: WorkVerbs, order: Order, wait_s: float, poller: Poller) -> Sequence[Loan]:
+    async def serve(self, verbs: ExternalRuns, order: Order, wait_s: float, poller: Poller) -> Sequence[Loan]:
         """Work for the caller as soon as there is some; nothing once the wait is over."""
         claim_request = await verbs.claim_request(order)
         async with self._seat((verbs.namespace, order.worker), poller):

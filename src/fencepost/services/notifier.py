@@ -13,7 +13,7 @@ from functools import partial
 
 from fencepost.clock import Clock
 from fencepost.config import Settings
-from fencepost.core.completeness import completeness
+from fencepost.core.completeness import COMPLETENESS_WINDOW_S, completeness
 from fencepost.core.notifying import beginning_of, listened
 from fencepost.core.serving import served_jobs, unserved_jobs
 from fencepost.model.clocks import elapsed_s
@@ -21,7 +21,6 @@ from fencepost.model.identifiers import Namespace
 from fencepost.model.notification import Alarm, Event, Item, NotifyTerms
 from fencepost.ports.store import Store
 from fencepost.services.accounting import Auditor
-from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.services.service import Service
 from fencepost.services.serving import UNSERVED_MAX, schedules_of
 

@@ -17,7 +17,7 @@ from fencepost.model.run import RunRecord, RunState
 from fencepost.model.tables import RUNS
 from fencepost.ports.signals import Topic
 from fencepost.ports.store import Store
-from fencepost.services.verbs.runs import known_run
+from fencepost.services.lookups import known_run
 
 UNMARKED_REST_S = 0.02
 """The rest after a run could not be marked; it doubles each time."""

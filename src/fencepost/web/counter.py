@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 from fencepost.model.audit import Author
 from fencepost.model.dataclasses import dataclass
-from fencepost.services.verbs.work import WorkVerbs
+from fencepost.services.external_runs import ExternalRuns
 from fencepost.web.serving import Caller, Serving
 
 
@@ -21,7 +21,7 @@ class Counter:
     """Within it, the function is called as soon as the caller has hung up."""
 
     @property
-    def verbs(self) -> WorkVerbs:
+    def verbs(self) -> ExternalRuns:
         """The external jobs of the caller's namespace."""
         return self.serving.verbs(self.caller.namespace)
 

@@ -23,9 +23,9 @@ from litestar.status_codes import HTTP_200_OK
 from fencepost.errors import UnknownJob
 from fencepost.model.access import EVERYWHERE, Principal
 from fencepost.model.identifiers import Namespace, checked_name
+from fencepost.operations.control import Control
 from fencepost.operations.operation import IN_PATH, VERSION_FIELD, Operation
 from fencepost.operations.wire import Parts, Refused, etag, from_call
-from fencepost.services.control import Control
 from fencepost.web.counter import Counter
 from fencepost.web.idempotency import Idempotency, key_of
 from fencepost.web.problems import (

@@ -15,12 +15,12 @@ from fencepost.model.audit import Author
 from fencepost.model.clocks import StoreTime
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import Namespace
+from fencepost.operations.control import Control
 from fencepost.ports.store import Store
-from fencepost.services.control import Control
+from fencepost.services.external_runs import ExternalRuns
 from fencepost.services.fleet import LeaseReader
 from fencepost.services.long_poll import LongPoll
 from fencepost.services.offload import OffloadThreads
-from fencepost.services.verbs.work import WorkVerbs
 from fencepost.web.dashboard.forecasts import Forecasts
 from fencepost.web.lanes import off_turn
 from fencepost.web.problems import NOT_FOUND, Problem, Refusal
@@ -71,7 +71,7 @@ class Serving:
     """Many readers come at once, as all tabs do that hear of a change; searches do not hold them up."""
     enqueues: Allowance = field(default_factory=lambda: Allowance(ENQUEUES_RESERVE_S), repr=False)
     forecasts: Forecasts = field(default_factory=Forecasts, repr=False)
-    _verbs: dict[Namespace, WorkVerbs] = field(default_factory=dict, repr=False)
+    _verbs: dict[Namespace, ExternalRuns] = field(default_factory=dict, repr=False)
 
     def control(self, caller: Caller, reason: str | None = None, once: Once | None = None) -> Control:
         """Control of the store in the caller's name."""
@@ -91,11 +91,11 @@ class Serving:
             enqueues=self.enqueues,
         )
 
-    def verbs(self, namespace: Namespace) -> WorkVerbs:
+    def verbs(self, namespace: Namespace) -> ExternalRuns:
         """The calls for workers outside."""
         if namespace not in self._verbs:
             settings = replace(self.settings, namespace=namespace)
-            self._verbs[namespace] = WorkVerbs(self.store, settings, self.dice)
+            self._verbs[namespace] = ExternalRuns(self.store, settings, self.dice)
         return self._verbs[namespace]
 
 

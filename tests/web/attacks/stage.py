@@ -15,9 +15,10 @@ from fencepost.config import settings_from
 from fencepost.model.access import EVERYWHERE, Role
 from fencepost.model.audit import Author
 from fencepost.model.identifiers import Namespace
-from fencepost.services.control import Control
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
+from fencepost.operations.responses.access import MintedToken
 from fencepost.services.long_poll import LongPoll
-from fencepost.services.verbs.access import MintedToken
 from fencepost.web.application import build_routes
 from fencepost.web.auth import Doorkeeper
 from fencepost.web.auth.reading import COOKIE, FORM, SAFE
@@ -55,9 +56,9 @@ class Stage:
         return self
 
     async def token(self, role: Role = Role.ADMIN, namespace: Namespace = NS) -> MintedToken:
-        verbs = Control(self.house.store, namespace, BOSS).access
-        number = len(await verbs.tokens())
-        return await verbs.create(f"{role} of {namespace}, number {number}", role, namespace)
+        verbs = Control(self.house.store, namespace, BOSS)
+        number = len(await credentials.tokens(verbs))
+        return await credentials.create(verbs, f"{role} of {namespace}, number {number}", role, namespace)
 
     async def ask(
         self,

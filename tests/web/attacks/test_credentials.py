@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from urllib.parse import urlencode
 
 from fencepost.model.access import CredentialKind, Role, mint
-from fencepost.services.control import Control
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
 from fencepost.web.auth.reading import COOKIE, FORM
 from tests.services.house import NS
 from tests.web.attacks.stage import BOSS, PAGE, Stage, everything
@@ -18,8 +20,8 @@ WHO = "/api/v1/whoami"
 
 
 async def test_a_session_ends_with_the_token_that_opened_it(stage: Stage) -> None:
-    verbs = Control(stage.house.store, NS, BOSS).access
-    for end in (verbs.revoke, verbs.rotate):
+    verbs = Control(stage.house.store, NS, BOSS)
+    for end in (partial(credentials.revoke, verbs), partial(credentials.rotate, verbs)):
         token = await stage.token()
         cookie, csrf = await stage.sign_in(token)
         assert (await stage.ask("GET", WHO, cookie=cookie)).status == 200
@@ -39,7 +41,7 @@ async def test_a_stream_ends_with_its_credential(stage: Stage) -> None:
     streams += [asyncio.create_task(ask(stage.app, "GET", path, token=None, headers=headers))]
     await listening(stage, 2)
     await stage.hub.run_once()
-    await Control(stage.house.store, NS, BOSS).access.revoke(token.record.token_id)
+    await credentials.revoke(Control(stage.house.store, NS, BOSS), token.record.token_id)
     waited_s = 0
     while stage.hub._listeners and waited_s < 10:
         stage.house.clock.advance(1)
@@ -100,9 +102,9 @@ async def test_every_refusal_reads_the_same_and_costs_the_store_at_most_one_look
     token = await stage.token()
     revoked, expired = (
         await stage.token(),
-        await Control(stage.house.store, NS, BOSS).access.create("short", Role.VIEWER, lasts_s=1),
+        await credentials.create(Control(stage.house.store, NS, BOSS), "short", Role.VIEWER, lasts_s=1),
     )
-    await Control(stage.house.store, NS, BOSS).access.revoke(revoked.record.token_id)
+    await credentials.revoke(Control(stage.house.store, NS, BOSS), revoked.record.token_id)
     stage.house.clock.advance(60)
     shown = token.credential.reveal()
     unknown = mint(CredentialKind.TOKEN, lambda size: bytes(size)).reveal()

@@ -10,8 +10,8 @@ from litestar import Router, get, post
 from litestar.handlers import ASGIRouteHandler
 
 from fencepost.model.access import EVERYWHERE, Role
+from fencepost.operations.control import Control
 from fencepost.operations.operation import ChangeRequest, Operation, Request, operation
-from fencepost.services.control import Control
 from fencepost.web import application
 from fencepost.web.dashboard import routes as dashboard_routes
 from fencepost.web.dashboard.actions import doing

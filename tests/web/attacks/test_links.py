@@ -3,7 +3,8 @@
 from urllib.parse import urlencode
 
 from fencepost.model.tables import LINKS, SESSIONS, TOKENS
-from fencepost.services.control import Control
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
 from fencepost.web.auth.known import BELIEVED_S
 from fencepost.web.auth.reading import FORM
 from tests.rows import share
@@ -22,7 +23,7 @@ async def test_neither_a_link_nor_its_session_outlives_the_token_that_it_was_mad
     csrf = csrf_in((await stage.ask("GET", "/", cookie=cookie, **PAGE)).content.decode())
     third = await link_by(stage, cookie=cookie, x_csrf_token=csrf)
     assert (await stage.ask("GET", "/api/v1/whoami", cookie=cookie)).status == 200
-    await Control(stage.house.store, NS, ANNA).access.revoke(made.record.token_id)
+    await credentials.revoke(Control(stage.house.store, NS, ANNA), made.record.token_id)
     stage.house.clock.advance(BELIEVED_S)
     assert (await stage.ask("GET", "/api/v1/whoami", cookie=cookie)).status == 401
     for link in (second, third):

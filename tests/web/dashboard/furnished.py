@@ -27,7 +27,9 @@ from fencepost.model.policies import CatchUp
 from fencepost.model.run import Hold, NewRun, Origin, RunState
 from fencepost.model.schedule import ScheduleSpec
 from fencepost.model.tables import ATTEMPTS, RUNS
-from fencepost.services.control import Control
+from fencepost.operations import pausing
+from fencepost.operations import schedules as schedule_operations
+from fencepost.operations.control import Control
 from fencepost.triggers import Cron
 from tests.rows import put
 from tests.services.house import NS, START, House
@@ -57,8 +59,8 @@ async def furnished() -> House:
         ScheduleSpec(JobName("mail/digest"), Cron("30 2 * * *", tz="Europe/Berlin").to_json(), spread=None),
     )
     control = Control(house.store, NS, AUTHOR)
-    await control.schedules.pause("resting")
-    await control.schedules.remove("gone")
+    await pausing.pause(control, "resting")
+    await schedule_operations.remove(control, "gone")
     await memory.freezes.freeze(NS, Scope(ScopeKind.SCHEDULE, "stiff"), AUTHOR)
     await memory.freezes.freeze(NS, Scope(ScopeKind.QUEUE, "slow"), AUTHOR)
     node = Node(NodeId(HOSTILE), HOSTILE, 7, True, True, (DEFAULT_QUEUE,), 4)

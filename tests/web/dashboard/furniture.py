@@ -18,7 +18,9 @@ from fencepost.model.limits import JobLimit
 from fencepost.model.run import RunState, Ticket
 from fencepost.model.run_log import LogChunk, LogPage
 from fencepost.model.tables import GATES
-from fencepost.services.control import Control
+from fencepost.operations import backfills as backfill_operations
+from fencepost.operations import credentials
+from fencepost.operations.control import Control
 from tests.rows import put, runs_of
 from tests.services.house import NS, START, House
 
@@ -35,10 +37,10 @@ async def furnish(house: House, hostile: str) -> None:
     now = await house.memory.now()
     put(house.memory, GATES, namespace=NS, schedule_id=GATED, closed_at=now, reason=hostile)
     await _log(house, hostile)
-    made = await control.access.create(printable, Role.ADMIN, NS, None)
-    await control.access.revoke(made.record.token_id)
-    await control.access.create(printable, Role.VIEWER, EVERYWHERE, 60.0)
-    await control.access.open_link(Role.VIEWER, NS, 60.0)
+    made = await credentials.create(control, printable, Role.ADMIN, NS, None)
+    await credentials.revoke(control, made.record.token_id)
+    await credentials.create(control, printable, Role.VIEWER, EVERYWHERE, 60.0)
+    await credentials.open_link(control, Role.VIEWER, NS, 60.0)
     await _sign_in(house, hostile)
     await _start_backfill(control, StoreTime(START + timedelta(hours=1)))
 
@@ -88,4 +90,4 @@ async def _sign_in(house: House, hostile: str) -> None:
 
 async def _start_backfill(control: Control, until: StoreTime) -> None:
     wanted = NewBackfill(GATED, START, until, FillMode.MISSING, 1, 0.0)
-    await control.backfills.start(wanted)
+    await backfill_operations.start(control, wanted)

@@ -172,7 +172,9 @@ class NodeThread:
         """A schedule of code that the code does not have any more stays until it is removed."""
         label = "=".join(*LABELS.items())
         control = await self._app.control()
-        found = await control.schedules.find(ScheduleFilter(label=label, limit=LISTED_MAX))
+        found = await control.store.schedules.find(
+            control.namespace, ScheduleFilter(label=label, limit=LISTED_MAX)
+        )
         for one in found:
             if ScheduleId(one.schedule_id) not in self._app.code_schedules:
                 remedy = f"fencepost schedules remove {one.schedule_id}"

@@ -6,11 +6,27 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fencepost.model.access import Came, Role, SessionRecord, TokenRecord
+from fencepost.model.access import Came, Credential, Role, SessionRecord, SignInLink, TokenRecord
 from fencepost.model.clocks import StoreTime
+from fencepost.model.dataclasses import dataclass
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, moment
-from fencepost.services.verbs.access import MintedLink, MintedToken
+
+
+@dataclass(frozen=True)
+class MintedToken:
+    """A token and its secret, which is shown once."""
+
+    record: TokenRecord
+    credential: Credential
+
+
+@dataclass(frozen=True)
+class MintedLink:
+    """A sign-in link and its secret, which is shown once."""
+
+    record: SignInLink
+    credential: Credential
 
 
 class WhoAmI(Struct, kw_only=True):

@@ -7,17 +7,41 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.core.backfilling import FORGOTTEN, MISSING
-from fencepost.model.backfill import Backfill, BackfillState, FillMode
+from fencepost.core.backfilling import FORGOTTEN, MISSING, BackfillCounts
+from fencepost.model.backfill import Backfill, BackfillState, FillMode, NewBackfill
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.run import RunState
 from fencepost.model.times import from_utc_text, to_utc_text
 from fencepost.operations.paging import Next
 from fencepost.operations.words import Moment, Seconds, moment
-from fencepost.services.verbs.backfills import Estimate
 
 Since = Annotated[
     Moment, Meta(description="The range is open at its beginning: the first instant in it is later.")
 ]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a backfill would do; `duration_s` is None where nobody can tell."""
+
+    request: NewBackfill
+    account: BackfillCounts
+    run_s: float | None
+    duration_s: float | None
+    at_once_max: int | None
+    """What the overlap policy of the schedule allows at a time."""
+    forgotten_before: datetime | None = None
+    """Where the range begins before what retention keeps."""
+
+    @property
+    def warning(self) -> str | None:
+        """What of the range may have run without anybody knowing, and what that means for it."""
+        if self.forgotten_before is None:
+            return None
+        kept = f"retention has removed ended ticks from before {to_utc_text(self.forgotten_before)}"
+        if self.request.mode is FillMode.ALL:
+            return f"{kept}: what is older runs, also where it ran before"
+        return f"{kept}: what is older does not run; --force runs it all the same"
 
 
 class EstimateResponse(Struct, kw_only=True):

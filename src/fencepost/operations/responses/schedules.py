@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any, TypeAlias
 
@@ -10,12 +11,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, to_builtins
 
 from fencepost.core.masking import masked
 from fencepost.model.codec import FORMAT, schedule_from_json, schedule_to_json
+from fencepost.model.dataclasses import dataclass
 from fencepost.model.schedule import Schedule, ScheduleSpec, ScheduleVersion
 from fencepost.operations.differences import differences
 from fencepost.operations.paging import Next
 from fencepost.operations.responses.triggers import ChangeResponse, described
 from fencepost.operations.words import Moment, moment
-from fencepost.services.verbs.schedules import Resumed
 
 AbsentWord: TypeAlias = Annotated[
     str | UnsetType,
@@ -24,6 +25,14 @@ AbsentWord: TypeAlias = Annotated[
         examples=["pause", "remove"],
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A schedule that plans again, and from when on its pause is planned after all, if it is."""
+
+    schedule: Schedule
+    caught_up_from: datetime | None
 
 
 class GateTermsResponse(Struct, kw_only=True):

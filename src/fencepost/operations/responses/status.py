@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fencepost.core.completeness import completeness
+from fencepost.core.completeness import COMPLETENESS_WINDOW_S, completeness
 from fencepost.model.run import RunState
 from fencepost.model.status import QueueDepth
 from fencepost.operations.responses.fleet import (
@@ -15,14 +15,9 @@ from fencepost.operations.responses.fleet import (
     NodeResponse,
     ShardResponse,
     WorkerResponse,
-    alarm_response,
-    node_fields,
-    shard_response,
-    worker_fields,
 )
-from fencepost.operations.responses.freezes import FreezeResponse, freeze_response
-from fencepost.operations.responses.gates import GateResponse, gate_response
-from fencepost.services.control import COMPLETENESS_WINDOW_S, COUNTED_MAX, Status
+from fencepost.operations.responses.freezes import FreezeResponse
+from fencepost.operations.responses.gates import GateResponse
 
 
 class QueueDepthResponse(Struct, kw_only=True):
@@ -88,24 +83,6 @@ class StatusResponse(Struct, kw_only=True):
     leases: LeaseStoreResponse
 
 
-def status_response(status: Status, leases: str | None) -> StatusResponse:
-    """The state of the house; `leases` is where they live, if not in the store, without a password."""
-    fleet = status.fleet
-    return StatusResponse(
-        shards=[shard_response(one) for one in fleet.shards],
-        nodes=[NodeResponse(**node_fields(one)) for one in fleet.nodes if one.node.plans],
-        workers=[WorkerResponse(**worker_fields(one)) for one in fleet.nodes if one.node.works],
-        queue=_depth(status.queue),
-        completeness=completeness_response(status.tally),
-        freezes=[freeze_response(one) for one in status.freezes],
-        gates=[gate_response(one) for one in status.gates],
-        attention=AttentionResponse(dead=status.dead, held=status.held, counted_max=COUNTED_MAX),
-        unserved=[UnservedResponse(schedule_id=one.schedule_id, job=one.job) for one in status.unserved],
-        alarms=[alarm_response(one) for one in fleet.alarms],
-        leases=LeaseStoreResponse(url=leases, trouble=fleet.trouble),
-    )
-
-
 def completeness_response(tally: Mapping[RunState, int]) -> CompletenessResponse:
     """How many of the due ticks have ended."""
     found = completeness(tally)
@@ -121,7 +98,7 @@ def completeness_response(tally: Mapping[RunState, int]) -> CompletenessResponse
     )
 
 
-def _depth(queue: QueueDepth) -> QueueDepthResponse:
+def depth_response(queue: QueueDepth) -> QueueDepthResponse:
     return QueueDepthResponse(
         ready=queue.ready,
         running=queue.running,

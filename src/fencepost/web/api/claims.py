@@ -13,8 +13,8 @@ from fencepost.model.times import to_utc_text
 from fencepost.operations.operation import operation
 from fencepost.operations.responses.runs import PredecessorResponse, predecessor_response
 from fencepost.operations.words import BIG_INTEGER_MAX, Moment, Name, Seconds
+from fencepost.services.external_runs import Loan, Order
 from fencepost.services.long_poll import Poller
-from fencepost.services.verbs.work import Loan, Order
 from fencepost.telemetry.traces import carried_for
 from fencepost.web.counter import Counter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
-from fencepost.core.completeness import OPEN_AFTER_S, Completeness, completeness
+from fencepost.core.completeness import COMPLETENESS_WINDOW_S, OPEN_AFTER_S, Completeness, completeness
 from fencepost.core.fleet import Alarm
 from fencepost.core.masking import masked_text
 from fencepost.core.serving import Unserved, unserved_jobs, unserved_words
@@ -19,7 +19,7 @@ from fencepost.model.job import JobSpec
 from fencepost.model.run import RunFilter, RunRecord, RunState
 from fencepost.model.schedule import ScheduleFilter
 from fencepost.model.views import COUNTED_MAX, Standing, TrafficBucket, shown_error
-from fencepost.services.control import COMPLETENESS_WINDOW_S, Control
+from fencepost.operations.control import Control
 from fencepost.services.fleet import FleetView, look
 from fencepost.services.serving import schedules_of
 from fencepost.web.dashboard import links

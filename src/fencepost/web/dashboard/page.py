@@ -21,7 +21,7 @@ from msgspec import Struct
 from fencepost.model.access import Principal, Role
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.views import Attention
-from fencepost.services.control import Control
+from fencepost.operations.control import Control
 from fencepost.web.dashboard.forecasts import Forecasts
 from fencepost.web.dashboard.said import Said
 

@@ -13,9 +13,9 @@ from fencepost.model.gate import ClosedGate
 from fencepost.model.identifiers import ScheduleId
 from fencepost.model.run import RunFilter, RunRecord
 from fencepost.model.schedule import Schedule, ScheduleState
+from fencepost.operations.control import Control
 from fencepost.operations.outlook import Ahead, look_ahead
 from fencepost.services.accounting import triggers_of
-from fencepost.services.control import Control
 from fencepost.triggers import stored_trigger
 from fencepost.web.dashboard.grid import CELLS_MAX, Grid, expected_of, extra_runs, make_grid
 from fencepost.web.dashboard.spans import SPANS_S, Span, default_span, typical_period_s
@@ -53,7 +53,7 @@ async def known(control: Control, schedule_id: str) -> Schedule:
     """The schedule, also one that was removed; a refusal that names near ones where there is none."""
     found = await control.store.schedules.get(control.namespace, ScheduleId(schedule_id))
     if found is None:
-        await control.schedules.get(schedule_id)
+        await control.schedule(schedule_id)
         raise UnknownSchedule(f"schedule {schedule_id}: not found")
     return found
 

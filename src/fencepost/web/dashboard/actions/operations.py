@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from fencepost.operations.catalogue import all_operations
+from fencepost.operations.control import Control
 from fencepost.operations.operation import Operation
-from fencepost.services.control import Control
 
 
 def operation_named(name: str) -> Operation[Any, Any, Any] | None:

@@ -14,6 +14,7 @@ from fencepost.model.access import Role
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.run import RunRecord, RunState
 from fencepost.model.views import COUNTED_MAX, shown_error
+from fencepost.operations import runs as run_operations
 from fencepost.operations.dead import CHOSEN_MAX
 from fencepost.web.dashboard.page import Shown, Visit, page
 from fencepost.web.dashboard.run_query import DeadQuery, chosen, filter_of, following_url, url_of
@@ -52,7 +53,7 @@ async def dead_page(visit: Visit[DeadQuery]) -> Shown:
     control, query = visit.control, visit.query
     most = query.limit + 1 if query.after else max(LOOKED_AT, query.limit) + 1
     wanted = filter_of(query, visit.now, most, state=RunState.DEAD)
-    found, jobs = await asyncio.gather(control.runs.list(wanted), control.jobs())
+    found, jobs = await asyncio.gather(run_operations.find_runs(control, wanted), control.jobs())
     shown = found[: query.limit]
     groups = [] if query.after else groups_of(found[:LOOKED_AT])
     return {
@@ -84,7 +85,7 @@ async def replay_page(visit: Visit[ReplayQuery]) -> Shown:
     query = visit.query
     narrowed = {name: value for name, value in chosen(query).items() if name not in ("every_s", "first_in_s")}
     wanted = filter_of(query, visit.now, PREVIEWED_MAX + 1, state=RunState.DEAD)
-    found = await visit.control.runs.list(wanted)
+    found = await run_operations.find_runs(visit.control, wanted)
     total = _all_dead(visit, bool(narrowed))
     count = max(min(len(found), PREVIEWED_MAX), total)
     return {

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fencepost.core.completeness import completeness
+from fencepost.core.completeness import COMPLETENESS_WINDOW_S, completeness
 from fencepost.model.access import Role
 from fencepost.model.identifiers import JobName
 from fencepost.model.run import RunFilter
+from fencepost.operations import runs as run_operations
 from fencepost.operations.jobs import JobRequest, ListJobsRequest, list_jobs, show_job
 from fencepost.operations.paging import CURSOR_LENGTH_MAX
 from fencepost.operations.responses.jobs import JobResponse
 from fencepost.operations.words import PLAIN_PATTERN
-from fencepost.services.control import COMPLETENESS_WINDOW_S
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.page import Rendered, Shown, Visit, page
 
@@ -71,7 +71,7 @@ async def job_page(visit: Visit[Any]) -> Shown:
     """One job: its policies, its latest runs, and a form that enqueues one."""
     control, name = visit.control, visit.path["job"]
     job = await show_job.carry_out(control, JobRequest(job=name))
-    runs = await control.runs.list(RunFilter(job=JobName(name), limit=RUNS_SHOWN))
+    runs = await run_operations.find_runs(control, RunFilter(job=JobName(name), limit=RUNS_SHOWN))
     return Rendered({"job": job, "runs": runs, "sample": sample_payload(job)}, title=name)
 
 

@@ -11,9 +11,11 @@ from fencepost.core.lifecycle import ENDED
 from fencepost.core.masking import masked, masked_text
 from fencepost.errors import UnknownRun
 from fencepost.model.access import Role
+from fencepost.model.identifiers import RunKey
 from fencepost.model.run import REPLAYABLE, Hold, RunRecord, RunState
 from fencepost.model.run_log import LoggedChunk, dropped_before
 from fencepost.model.times import from_utc_text
+from fencepost.operations import runs as run_operations
 from fencepost.operations.responses.runs import effect_responses
 from fencepost.operations.runs import RunRequest
 from fencepost.operations.why import why_run
@@ -44,10 +46,10 @@ async def run_page(visit: Visit[NoQuery]) -> Shown:
     control, run_key = visit.control, visit.path["run_key"]
     try:
         (run, attempts), chain, log, effects = await asyncio.gather(
-            control.runs.get(run_key),
-            control.runs.chain(run_key),
-            control.runs.log_tail(run_key),
-            control.runs.effects(run_key),
+            run_operations.run_with_attempts(control, run_key),
+            control.store.ledger.chain(control.namespace, RunKey(run_key)),
+            run_operations.log_tail(control, run_key),
+            run_operations.effects(control, run_key),
         )
     except UnknownRun:
         return await _gone(visit, run_key)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fencepost.model.access import Role
 from fencepost.model.run import SEARCHED_MAX, Origin, RunState
+from fencepost.operations import runs as run_operations
 from fencepost.web.dashboard.page import Shown, Visit, page
 from fencepost.web.dashboard.run_query import RunQuery, chosen, following_url, runs_filter, url_of
 
@@ -21,7 +22,7 @@ async def runs_page(visit: Visit[RunQuery]) -> Shown:
     """A page of them."""
     control, query = visit.control, visit.query
     wanted = runs_filter(query, visit.now, query.limit + 1)
-    found, jobs = await asyncio.gather(control.runs.list(wanted), control.jobs())
+    found, jobs = await asyncio.gather(run_operations.find_runs(control, wanted), control.jobs())
     shown = found[: query.limit]
     return {
         "runs": shown,

@@ -13,11 +13,11 @@ from fencepost.errors import UsageError
 from fencepost.model.access import Role
 from fencepost.model.schedule import Schedule
 from fencepost.model.times import from_utc_text
+from fencepost.operations.control import Control
 from fencepost.operations.responses.schedules import VersionResponse, version_responses
 from fencepost.operations.responses.triggers import described
 from fencepost.operations.why import TickRequest, why_tick
 from fencepost.operations.words import read_instant
-from fencepost.services.control import Control
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.charts.heat import heat
 from fencepost.web.dashboard.grid import WORDS, Cell
@@ -196,7 +196,7 @@ def _newer(seen: Seen, now: datetime) -> str | None:
 async def _versions(control: Control, schedule: Schedule, most: int) -> Sequence[VersionResponse]:
     """The latest first; one more is compared with than is shown."""
     before = max(schedule.version - most - 1, 0)
-    kept = await control.schedules.history(schedule.schedule_id, after=before, limit=most + 1)
+    kept = await control.versions(schedule.schedule_id, after=before, limit=most + 1)
     shapes = await control.offload_short(lambda: version_responses(schedule.schedule_id, kept))
     return shapes[::-1][:most]
 

@@ -42,7 +42,7 @@ class BackfillQuery(Struct, frozen=True):
 )
 async def backfill_page(visit: Visit[BackfillQuery]) -> Shown:
     """The range, an estimate of it, and the button that starts it."""
-    schedule = await visit.control.schedules.get(visit.path["schedule_id"])
+    schedule = await visit.control.schedule(visit.path["schedule_id"])
     query, estimate, refused = visit.query, None, None
     if query.since and query.until:
         try:

@@ -19,12 +19,13 @@ from fencepost.model.audit import Action, LogFilter
 from fencepost.model.identifiers import ScheduleId, Shard
 from fencepost.model.policies import OVERLAPS, CatchUpMode
 from fencepost.model.schedule import Schedule, ScheduleState
+from fencepost.operations import schedule_writing
+from fencepost.operations.control import Control
 from fencepost.operations.outlook import look_ahead
 from fencepost.operations.responses.triggers import described
 from fencepost.operations.schedules import AddScheduleRequest, EditScheduleRequest, edit_schedule
 from fencepost.operations.specs import new_spec
 from fencepost.operations.words import moment
-from fencepost.services.control import Control
 from fencepost.triggers.localtime.zones import zone_names
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.actions.forms import to_request
@@ -91,7 +92,7 @@ async def new_schedule_page(visit: Visit[ScheduleForm]) -> Shown:
 )
 async def edit_schedule_page(visit: Visit[ScheduleForm]) -> Shown:
     """A form with the schedule as it stands, and what a change would do."""
-    schedule = await visit.control.schedules.get(visit.path["schedule_id"])
+    schedule = await visit.control.schedule(visit.path["schedule_id"])
     now = form_of(schedule)
     form = merged(visit.query, now, visit.posted)
     overtaken = await _overtaken(visit.control, schedule, form)
@@ -168,7 +169,7 @@ async def _edit_preview(control: Control, fields: Fields, cleared: list[str]) ->
 async def _new_preview(visit: Visit[ScheduleForm], fields: Fields) -> Mapping[str, Any]:
     control, request = visit.control, to_request(fields, AddScheduleRequest)
     now = await control.store.now()
-    spec = await control.schedules.checked(request.schedule_id, new_spec(request, now))
+    spec = await schedule_writing.checked_spec(control, request.schedule_id, new_spec(request, now))
     made = Schedule(
         namespace=control.namespace,
         schedule_id=ScheduleId(request.schedule_id),
@@ -186,7 +187,10 @@ async def _new_preview(visit: Visit[ScheduleForm], fields: Fields) -> Mapping[st
         "before": [],
         "after": [moment(one.fire_time) for one in ahead.ticks],
         "policies": ahead.policies,
-        "warnings": [*await control.schedules.caveats(made), *([ahead.trouble] if ahead.trouble else [])],
+        "warnings": [
+            *await schedule_writing.caveats_of(control, made),
+            *([ahead.trouble] if ahead.trouble else []),
+        ],
     }
 
 

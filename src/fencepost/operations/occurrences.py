@@ -13,16 +13,13 @@ from datetime import datetime
 from fencepost.core import remedies
 from fencepost.core.expectation import tick_of, version_at
 from fencepost.errors import UsageError
-from fencepost.model.audit import Author
 from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey
 from fencepost.model.plan import Fate, Tick
 from fencepost.model.run import RunRecord, RunState
 from fencepost.model.schedule import Schedule, ScheduleState, ScheduleVersion
 from fencepost.model.times import to_utc_text
-from fencepost.ports.store import Store
-from fencepost.services.offload import Offload, inline
-from fencepost.services.quotas import UNCOUNTED, RunQuota
+from fencepost.operations.control import Control
 from fencepost.triggers import Combinable, stored_trigger
 from fencepost.triggers.series import TICK
 
@@ -33,26 +30,24 @@ RUNS_OF_A_TICK_MAX = 100
 class Occurrence:
     """A fire time of a schedule, and the versions that say whether it is one."""
 
-    store: Store
+    control: Control
     schedule: Schedule
     versions: Sequence[ScheduleVersion]
     fire_time: datetime
-    offload: Offload = inline
-    run_quota: RunQuota = UNCOUNTED
 
-    async def seal(self, fate: Fate, author: Author) -> RunRecord | None:
+    async def seal(self, fate: Fate) -> RunRecord | None:
         """Write its run with that fate, in one call; None where it has a run already."""
         if await self._standing() is not None:
             return None
         version, tick = await self._expected()
         namespace, schedule_id = self.schedule.namespace, self.schedule.schedule_id
-        self.run_quota.take(1)
-        written = await self.store.ledger.plan_by_name(
-            namespace, schedule_id, version, [tick], author, fate=fate
+        self.control.run_quota.take(1)
+        written = await self.control.store.ledger.plan_by_name(
+            namespace, schedule_id, version, [tick], self.control.author, fate=fate
         )
         # Where nothing was written somebody may have been quicker: the planner, or another operator.
-        self.run_quota.give_back(1 - len(written))
-        return await self.store.ledger.get(namespace, written[0]) if written else None
+        self.control.run_quota.give_back(1 - len(written))
+        return await self.control.store.ledger.get(namespace, written[0]) if written else None
 
     async def run_key(self) -> RunKey:
         """The key of its run; refused where there is none, in words that say why."""
@@ -68,7 +63,7 @@ class Occurrence:
         return max(standing, key=lambda one: one.version, default=None)
 
     async def _recorded(self) -> Sequence[RunRecord]:
-        return await self.store.ledger.ticks(
+        return await self.control.store.ledger.ticks(
             self.schedule.namespace,
             self.schedule.schedule_id,
             self.fire_time - TICK,
@@ -87,14 +82,14 @@ class Occurrence:
     async def _expected(self) -> tuple[int, Tick]:
         """The version in force and the tick as the planner would write it."""
         schedule_id, fire_time = self.schedule.schedule_id, self.fire_time
-        forgotten = await self.store.ledger.forgotten_before()
+        forgotten = await self.control.store.ledger.forgotten_before()
         if forgotten is not None and fire_time < forgotten:
             remedy = remedies.backfill_forgotten(schedule_id, fire_time)
             raise self._refusal(f"is older than what retention keeps; {remedy}")
         version = version_at(self.versions, fire_time)
         if version is None:
             raise self._refusal(await self._why_not_in_force())
-        return version.version, await self.offload(lambda: self._tick(version))
+        return version.version, await self.control.offload(lambda: self._tick(version))
 
     def _tick(self, version: ScheduleVersion) -> Tick:
         """The tick by that version; refused where it has none then, with those around it."""
@@ -108,7 +103,7 @@ class Occurrence:
     async def _why_not_in_force(self) -> str:
         """The future belongs to the version in force now, which a paused schedule does not have."""
         schedule_id, fire_time = self.schedule.schedule_id, self.fire_time
-        if self.schedule.state is ScheduleState.PAUSED and fire_time > await self.store.now():
+        if self.schedule.state is ScheduleState.PAUSED and fire_time > await self.control.store.now():
             return f"the schedule is paused, so nothing fires then; {remedies.resume(schedule_id)}"
         return f"no version was in force then, so nothing fired; {remedies.backfill(schedule_id, fire_time)}"
 

@@ -39,10 +39,9 @@ from fencepost.ports.run import progress_text
 from fencepost.ports.store import Store
 from fencepost.services.chains import with_predecessors
 from fencepost.services.job_cache import JobCache
+from fencepost.services.lookups import known_run
+from fencepost.services.taking import take
 from fencepost.services.telling import tell_finished, tell_refused
-from fencepost.services.verbs.runs import known_run
-from fencepost.services.verbs.taking import take
-from fencepost.services.verbs.verbs import Verbs
 from fencepost.telemetry import traces
 from fencepost.telemetry.logs import Log
 
@@ -73,18 +72,19 @@ class Loan:
 
 
 @dataclass(frozen=True)
-class Beat:
+class HeartbeatReceipt:
     """The answer to a heartbeat."""
 
     cancel_requested: bool
     alive_for_s: float
 
 
-class WorkVerbs(Verbs):
+class ExternalRuns:
     """The external jobs of one namespace."""
 
     def __init__(self, store: Store, settings: Settings, dice: Callable[[], float]) -> None:
-        super().__init__(store, settings.namespace)
+        self._store = store
+        self.namespace = settings.namespace
         self._settings = settings
         self._dice = dice
         self._book = JobCache(store, settings.namespace)
@@ -102,7 +102,7 @@ class WorkVerbs(Verbs):
             queues=tuple(Queue(one) for one in queues),
             jobs=tuple(spec.name for spec in specs),
             alive_for_s=self._settings.heartbeat_timeout_s,
-            namespace=self._namespace,
+            namespace=self.namespace,
         )
 
     async def adopt(self, order: Order) -> Sequence[Loan]:
@@ -112,7 +112,7 @@ class WorkVerbs(Verbs):
         found = await self._chained(await self._store.ledger.adopt(order.worker, known))
         loans: list[Loan] = []
         for claim in found:
-            loan = await self._again(claim) if claim.namespace == self._namespace else None
+            loan = await self._again(claim) if claim.namespace == self.namespace else None
             if loan is not None and await self._is_pulsed(loan):
                 loans.append(loan)
             if len(loans) == order.limit:
@@ -137,7 +137,7 @@ class WorkVerbs(Verbs):
         fence: int,
         progress: float | None = None,
         note: str | None = None,
-    ) -> Beat:
+    ) -> HeartbeatReceipt:
         """Count the attempt as alive for a while more; RunLost where it is not the run's any more."""
         run, ticket = await self._owned(by, run_key, attempt, fence)
         now = await self._store.now()
@@ -153,7 +153,7 @@ class WorkVerbs(Verbs):
             raise RunLost(f"run {run_key}: attempt {attempt} does not own it any more")
         if got_on:
             await self._store.ledger.report_progress([ProgressReport(ticket, progress_text(progress), note)])
-        return Beat(pulse.cancel_requested, alive_s)
+        return HeartbeatReceipt(pulse.cancel_requested, alive_s)
 
     async def complete(
         self, by: Author, run_key: str, attempt: int, fence: int, result: str | None
@@ -185,7 +185,7 @@ class WorkVerbs(Verbs):
     async def _shown(self, by: Author, run_key: str, attempt: int, fence: int) -> tuple[RunRecord, Ticket]:
         """The run, which must not be one of a worker of this program, nor claimed with another credential. A
         fence that nobody was given yet is refused here, lest a claim gives it out before the ledger looks."""
-        found = await self._store.ledger.get(self._namespace, RunKey(run_key))
+        found = await self._store.ledger.get(self.namespace, RunKey(run_key))
         run = known_run(run_key, found)
         if run.worker is not None and not is_outside(run.worker):
             raise RunLost(f"run {run_key}: is not in the hands of a worker outside")
@@ -193,7 +193,7 @@ class WorkVerbs(Verbs):
             raise self._lost(run, attempt, fence, "report")
         if fence == run.fence:
             await self._check_claimant(run, by)
-        return run, Ticket(self._namespace, run.run_key, attempt, Fence(fence))
+        return run, Ticket(self.namespace, run.run_key, attempt, Fence(fence))
 
     async def _check_claimant(self, run: RunRecord, by: Author) -> None:
         """Refuse a report with another credential than the claim's."""
@@ -207,7 +207,7 @@ class WorkVerbs(Verbs):
             self._noted.add(seen)
             about: JsonObject = {"attempt": run.attempt, "fence": run.fence, "claimed_with": claimant}
             action = Action.RUN_REPORT_REFUSED
-            await self._store.audit_log.record(self._namespace, by, action, run.run_key, about)
+            await self._store.audit_log.record(self.namespace, by, action, run.run_key, about)
         told = "was claimed with another credential, and only that one reports on it"
         raise NotAllowed(f"run {run.run_key}: attempt {run.attempt} {told}; to end it, cancel the run")
 
@@ -244,7 +244,7 @@ class WorkVerbs(Verbs):
 
     async def _chained(self, claims: Sequence[Claim]) -> Sequence[Claim]:
         """With what they followed. Where the store is lost meanwhile, the worker's next order adopts them."""
-        mine = [one.job for one in claims if one.namespace == self._namespace]
+        mine = [one.job for one in claims if one.namespace == self.namespace]
         following = {job for job in mine if (await self._spec(job)).after}
         return await with_predecessors(self._store.ledger, claims, following)
 
@@ -267,7 +267,7 @@ class WorkVerbs(Verbs):
 
     async def _again(self, claim: Claim) -> Loan | None:
         """A claim that the worker may not know of, with its terms; None where it is not to be had again."""
-        run = await self._store.ledger.get(self._namespace, claim.run_key)
+        run = await self._store.ledger.get(self.namespace, claim.run_key)
         spec, now = await self._spec(claim.job), await self._store.now()
         first_s = self._settings.heartbeat_timeout_s
         if run is None or not is_given_again(run, claim.ticket, spec, now, first_s):
