@@ -37,6 +37,4 @@ async def take(order: int) -> dict[str, str]:
 
 @web.get("/runs/{key:path}")
 async def look(key: str) -> dict[str, str]:
-    control = await jobs.control()
-    run, _ = await control.runs.get(key)
-    return {"state": run.state}
+    return {"state": (await jobs.runs.get(key)).state}

@@ -263,6 +263,11 @@ class Fencepost(Definitions):
         """Schedules in the store."""
         return deferred.Schedules(self)
 
+    @property
+    def runs(self) -> deferred.Runs:
+        """Runs in the store."""
+        return deferred.Runs(self.control)
+
     async def calendars(self) -> Calendars:
         """Calendars in the store."""
         return deferred.Calendars(await self.control())

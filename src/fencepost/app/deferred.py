@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fencepost.app.message import intake, message_spec, told_by_function
     from fencepost.app.notifying import delivery_jobs, delivery_specs, hook, notify_target
     from fencepost.app.outbox import Outbox
+    from fencepost.app.runs import Runs
     from fencepost.app.schedules import Schedules
     from fencepost.app.windows import fitting_job
     from fencepost.assembly import broker_services, build_node
@@ -55,6 +56,7 @@ __all__ = [
     "Outbox",
     "ProcessExecutor",
     "ProcessPool",
+    "Runs",
     "Schedules",
     "ServedTransaction",
     "borrow_store",
@@ -110,6 +112,7 @@ __getattr__, __dir__ = lazy(
         "Outbox": "fencepost.app.outbox",
         "ProcessExecutor": "fencepost.executors.process",
         "ProcessPool": "fencepost.executors.process",
+        "Runs": "fencepost.app.runs",
         "Schedules": "fencepost.app.schedules",
         "ServedTransaction": "fencepost.services.run_context",
         "borrow_store": "fencepost.wiring",

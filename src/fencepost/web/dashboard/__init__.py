@@ -8,7 +8,7 @@ How to add a page. A module in `pages/` is found by itself; what it declares wit
 
     @page("/runs", Role.VIEWER, title="Runs", template="runs.html", section="runs", query=Wanted)
     async def runs_page(visit: Visit[Wanted]) -> Shown:
-        return {"runs": await visit.control.runs.list(...)}
+        return {"runs": await find_runs(visit.control, ...)}
 
 A page answers with what its template is given (a dict), or with `Rendered` where it wants another title or
 status. `visit.control` acts in the namespace of whoever looks; what is not there raises `UnknownSchedule` and
