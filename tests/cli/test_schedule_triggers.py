@@ -245,7 +245,7 @@ def rewrite(path: Path, old: str, new: str) -> None:
         ),
         ((*BERLIN, "--calendar", "de"), "--calendar: has no meaning alone"),
         ((*BERLIN, "--on-business-days", "next"), "--on-business-days: needs the name of a calendar"),
-        ((*BERLIN, "--on-business-days", "later"), "'--on-business-days'"),
+        ((*BERLIN, "--on-business-days", "later"), "--on-business-days later: unknown"),
         (
             ("--every", "1h", "--on-business-days", "next", "--calendar", "de"),
             "--on-business-days: every hour",

@@ -15,8 +15,7 @@ from fencepost.cli.options import Place, changes_store, json_option
 from fencepost.cli.output import print_json, shown_moment
 from fencepost.cli.run_changes import changes, held, released, skipped
 from fencepost.cli.schedule_views import print_outlook, print_preview, print_schedules, print_version
-from fencepost.cli.spec_options import ScheduleOptions, describes_schedule
-from fencepost.cli.specs import edited_schedule, new_schedule
+from fencepost.cli.specs import check_edit, check_new, describes_schedule
 from fencepost.errors import UsageError
 from fencepost.operations.pausing import pause_schedule, resume_schedule
 from fencepost.operations.responses.schedules import (
@@ -28,6 +27,8 @@ from fencepost.operations.responses.schedules import (
     VersionResponse,
 )
 from fencepost.operations.schedules import (
+    AddScheduleRequest,
+    EditScheduleRequest,
     ScheduleRequest,
     add_schedule,
     edit_schedule,
@@ -38,9 +39,6 @@ from fencepost.operations.schedules import (
     trigger_schedule,
 )
 from fencepost.operations.ticks import hold_tick, release_tick, skip_tick
-
-id_argument = click.argument("schedule_id", metavar="ID")
-
 
 listing(
     list_schedules,
@@ -56,11 +54,10 @@ command(show_schedule, schedules, "fencepost schedules show invoices --tz Europe
 
 
 @schedules.command()
-@id_argument
-@describes_schedule
+@describes_schedule(AddScheduleRequest)
 @changes_store
 @json_option
-def add(schedule_id: str, given: ScheduleOptions, place: Place, as_json: bool) -> None:
+def add(request: AddScheduleRequest, place: Place, as_json: bool) -> None:
     """Add a schedule; it plans from now on.
 
     \b
@@ -68,17 +65,16 @@ def add(schedule_id: str, given: ScheduleOptions, place: Place, as_json: bool) -
       fencepost schedules add nightly --job backup --cron "30 2 * * *" --tz Europe/Berlin --spread 10m
       fencepost schedules add closing --job close --business-day -1 --at-time 18:00 --calendar de
     """
-    added = call(place, add_schedule, new_schedule(schedule_id, given))
+    check_new(request)
+    added = call(place, add_schedule, request)
     _report(added, f"added, version {added.version}", as_json)
 
 
 @schedules.command()
-@id_argument
-@describes_schedule
-@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@describes_schedule(EditScheduleRequest)
 @changes_store
 @json_option
-def edit(schedule_id: str, given: ScheduleOptions, dry_run: bool, place: Place, as_json: bool) -> None:
+def edit(request: EditScheduleRequest, place: Place, as_json: bool) -> None:
     """Change what is given and leave the rest; ticks from now on follow the new version.
 
     A label without a value (--label team=) is taken away; so are a start, an end, a number of runs, a spread
@@ -88,14 +84,14 @@ def edit(schedule_id: str, given: ScheduleOptions, dry_run: bool, place: Place, 
     Example:
       fencepost schedules edit nightly --cron "45 2 * * *" --spread none --dry-run
     """
-    if given.nothing:
-        raise UsageError(f"schedule {schedule_id}: nothing to change; give at least one option")
+    if request.nothing:
+        raise UsageError(f"schedule {request.schedule_id}: nothing to change; give at least one option")
     with calling(place) as caller:
-        old = caller.call(show_schedule, ScheduleRequest(schedule_id=schedule_id))
-        request = replace(edited_schedule(old, given), dry_run=dry_run)
-        edited = caller.call(edit_schedule, request)
+        old = caller.call(show_schedule, ScheduleRequest(schedule_id=request.schedule_id))
+        check_edit(old, request)
+        edited = caller.call(edit_schedule, replace(request, expected_version=old.version))
     said = f"version {edited.version}" if edited.version != old.version else "unchanged"
-    _report(edited, "dry run, nothing is written" if dry_run else said, as_json)
+    _report(edited, "dry run, nothing is written" if request.dry_run else said, as_json)
 
 
 @command(pause_schedule, schedules, "fencepost schedules pause nightly")

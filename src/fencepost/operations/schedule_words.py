@@ -66,9 +66,11 @@ class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class DstWords(Part, frozen=True, kw_only=True):
     """What happens when the clocks change."""
 
-    gap: Annotated[Literal["shift", "skip"] | Absent, Meta(description="When they skip the time.")] = UNSET
+    gap: Annotated[Literal["shift", "skip"] | Absent, Meta(description="When the clocks skip the time.")] = (
+        UNSET
+    )
     fold: Annotated[
-        Literal["first", "last", "both"] | Absent, Meta(description="When they show it twice.")
+        Literal["first", "last", "both"] | Absent, Meta(description="When the clocks show the time twice.")
     ] = UNSET
 
 
@@ -81,28 +83,42 @@ class PlainWords(Request, frozen=True, kw_only=True):
             str,
             Meta(
                 max_length=CRON_LENGTH_MAX,
-                description="An `H` is hashed by the id.",
+                description="Fire by a cron expression; an H is hashed by the id.",
                 examples=["30 2 * * *"],
             ),
         ]
         | Absent
     ) = UNSET
     every: Annotated[
-        Length | Absent, Meta(description="An exact interval (15m), or a step of the calendar (1 month).")
+        Length | Absent, Meta(description="Fire at an exact interval (15m), or by the calendar (1 month).")
     ] = UNSET
-    at: Time | Annotated[list[Time], Meta(min_length=1, max_length=TIMES_MAX)] | Absent = UNSET
-    rrule: Annotated[str, Meta(max_length=RULE_LENGTH_MAX, examples=["FREQ=MONTHLY;BYDAY=-1FR"])] | Absent = (
-        UNSET
-    )
+    at: Annotated[
+        Time | Annotated[list[Time], Meta(min_length=1, max_length=TIMES_MAX)] | Absent,
+        Meta(description="Fire at this time."),
+    ] = UNSET
+    rrule: (
+        Annotated[
+            str,
+            Meta(
+                max_length=RULE_LENGTH_MAX,
+                description="Fire by an iCalendar rule, such as FREQ=MONTHLY;BYDAY=-1FR.",
+                examples=["FREQ=MONTHLY;BYDAY=-1FR"],
+            ),
+        ]
+        | Absent
+    ) = UNSET
     business_day: Annotated[
         int | Literal["every"] | Absent,
-        Meta(description="The nth business day of a month, -1 the last, or `every`.", examples=[-1]),
+        Meta(description="Fire on the nth business day of a month, -1 the last, or every.", examples=[-1]),
     ] = UNSET
-    time: DayTime | Annotated[list[DayTime], Meta(min_length=1, max_length=DAY_TIMES_MAX)] | Absent = UNSET
+    time: Annotated[
+        DayTime | Annotated[list[DayTime], Meta(min_length=1, max_length=DAY_TIMES_MAX)] | Absent,
+        Meta(description="The time of `business_day`."),
+    ] = UNSET
     calendar: Annotated[Name | Absent, Meta(description="The business days that count.")] = UNSET
     on_business_days: Annotated[
         Literal["next", "previous", "skip", "none"] | Absent | None,
-        Meta(description="Where times on other days go."),
+        Meta(description="Move times on other days to the next or previous business day, or skip them."),
     ] = UNSET
     tz: Annotated[
         Word | Absent,
@@ -132,11 +148,19 @@ class CatchUpWords(Part, frozen=True, kw_only=True):
     """Of ticks that are late: which run, and how late."""
 
     mode: Annotated[
-        Word | Absent, Meta(description="none, latest, sequential or parallel(n).", examples=["latest"])
+        Word | Absent,
+        Meta(
+            description="Of ticks that are late, run: none, latest, sequential (one by one) or parallel(n).",
+            examples=["latest"],
+        ),
     ] = UNSET
     max_lateness: Annotated[Length | Absent, Meta(description="How late a tick may start.")] = UNSET
     gate: Annotated[
-        GateWords | Literal["none"] | Absent | None, Meta(description="null or `none`: the usual terms.")
+        GateWords | Literal["none"] | Absent | None,
+        Meta(
+            description="When catch-up is held back for a person: waiting_max, failed_share, of_last; "
+            "none: the usual terms."
+        ),
     ] = UNSET
 
 
@@ -150,38 +174,44 @@ class ScheduleWords(PlainWords, frozen=True, kw_only=True):
         dict[str, Any] | Absent,
         Meta(description="All of the trigger in its stable form, in place of the words for it."),
     ] = UNSET
-    start: Annotated[Time | Absent | None, Meta(description="Fire from this time on.")] = UNSET
-    end: Annotated[Time | Absent | None, Meta(description="Fire before this time.")] = UNSET
+    start: Annotated[
+        Time | Absent | None, Meta(description="Fire from this time on; none takes it away.")
+    ] = UNSET
+    end: Annotated[Time | Absent | None, Meta(description="Fire before this time; none takes it away.")] = (
+        UNSET
+    )
     outside: Annotated[
         Annotated[list[WindowWords], Meta(max_length=WINDOWS_MAX)] | Absent | None,
         Meta(description="Windows in which nothing fires."),
     ] = UNSET
     max_runs: Annotated[
         Annotated[int, Meta(ge=1, le=INTEGER_MAX)] | Literal["none"] | Absent | None,
-        Meta(description="Fire so many times, from `start` or from now on, whichever is later."),
+        Meta(description="Fire so many times from `start` or now on; none takes it away."),
     ] = UNSET
     spread: Annotated[
-        Stretch | Absent | None, Meta(description="Start within this stretch, at an offset of its own.")
+        Stretch | Absent | None,
+        Meta(description="Start within 10m or 50% of the period, by the id; none: at once."),
     ] = UNSET
     jitter: Annotated[
-        Stretch | Absent | None, Meta(description="Start each tick within this stretch, at random.")
+        Stretch | Absent | None,
+        Meta(description="Start each tick within 30s or 10%, by a hash of it; none: at once."),
     ] = UNSET
     overlap: Annotated[
         Word | Absent, Meta(description=f"While an earlier run is unfinished: {OVERLAP_WORDS}.")
     ] = UNSET
     catch_up: Annotated[Word | CatchUpWords | Absent, Meta(description="A mode, or more than that.")] = UNSET
     payload: Annotated[
-        dict[str, Any] | Absent | None, Meta(description="What the job is given, all of it.")
+        dict[str, Any] | Absent | None, Meta(description="What the job is given: a JSON object, all of it.")
     ] = UNSET
     queue: Annotated[Name | Absent | None, Meta(description="Another queue than the job's own.")] = UNSET
     priority: Annotated[
         Annotated[int, Meta(ge=PRIORITY_FIRST, le=PRIORITY_LAST)] | Absent | None,
-        Meta(description="Instead of the job's own; 1 is first."),
+        Meta(description="1 (first) to 4 (last), instead of the job's own."),
     ] = UNSET
     labels: (
         Annotated[
             dict[Word, Text | None],
-            Meta(max_length=LABELS_MAX, description="An edit takes one that is null or empty away."),
+            Meta(max_length=LABELS_MAX, description="A label; an edit takes one without a value away."),
         ]
         | Absent
     ) = UNSET
