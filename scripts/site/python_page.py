@@ -44,12 +44,13 @@ def undocumented() -> list[str]:
     return [
         path
         for name in MODULES
-        for path, value in _reachable(importlib.import_module(name))
+        for path, value in reachable(importlib.import_module(name))
         if not (inspect.getdoc(value) or "").strip()
     ]
 
 
-def _reachable(module: ModuleType) -> Iterator[tuple[str, Any]]:
+def reachable(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """A public module, its names, and the public methods and properties of these, each with its path."""
     yield module.__name__, module
     for name, value in public(module).items():
         yield f"{module.__name__}.{name}", value

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ from fencepost.core.lifecycle import TRANSITIONS
 from scripts.site.build import built, loads_from_elsewhere
 from scripts.site.inline import take_out_inline
 from scripts.site.pages import CONTENTS, ROOT, listed
-from scripts.site.python_page import MODULES, undocumented
+from scripts.site.python_page import MODULES, reachable, undocumented
 from scripts.site.staging import place
+from tests.docs.test_pages import UNCLEAR
 
 PICTURES = sorted(ROOT.glob("docs/concepts/*.svg"))
 MOVE = re.compile(r'data-move="(\w+)-(\w+)"')
@@ -37,6 +40,11 @@ def test_every_page_of_the_navigation_is_there_under_a_place_of_its_own() -> Non
 
 def test_no_public_name_is_without_a_docstring() -> None:
     assert undocumented() == []
+
+
+def test_no_docstring_of_a_public_name_leaves_open_who_does_what() -> None:
+    said = {path: getdoc(value) or "" for name in MODULES for path, value in reachable(import_module(name))}
+    assert {path: found for path, text in said.items() if (found := UNCLEAR.findall(text))} == {}
 
 
 def test_the_page_of_the_python_names_lists_every_public_module() -> None:

@@ -153,8 +153,8 @@ class Fencepost(Definitions):
         options: EnqueueOptions,
         keys: Sequence[str] | None = None,
     ) -> Coroutine[Any, Any, list[Entered]]:
-        """Enqueue runs of one job. Without a running event loop the result may never be awaited, so the runs
-        are enqueued at once; except over an awaited connection, which only an event loop can use."""
+        """Enqueue runs of one job. Without a running event loop it is done at once, because the caller
+        cannot await it; but for an awaited connection, which only an event loop can use."""
         awaited = options.connection is not None and deferred.is_awaited(options.connection)
         if self._ground is None and not awaited and not _is_in_a_loop():
             return Finished(self.enqueue_plainly(job, payloads, options, keys))

@@ -1,8 +1,8 @@
 """Guards: writes to other systems that refuse a stale attempt.
 
-The ledger fences its own writes. It cannot fence other systems: an attempt that stalled, was given up and
-wakes up again still holds its connections. Only the system that it writes to can refuse it: that system keeps
-the largest fence seen so far beside the data, and compares in the same step in which it writes.
+The ledger fences its own writes. It cannot fence the world: an attempt that stalled, was given up and wakes
+up again still holds its connections. What it sends can only be refused where it arrives, by a system that
+keeps the largest fence seen so far beside the data and compares in the same step in which it writes.
 
 | what writes late | a plain write | a guarded write |
 | --- | --- | --- |

@@ -46,7 +46,7 @@ class Unique:
 
     @property
     def period(self) -> timedelta:
-        """For how long after it was enqueued a run keeps its name, whatever became of it."""
+        """For how long after it was enqueued a run keeps its name, also once it has ended."""
         return self.by if isinstance(self.by, timedelta) else timedelta()
 
     def name_for(self, payload: JsonObject) -> str:

@@ -61,7 +61,7 @@ class Retry:
     `max_doublings` times and then grow by as much each time. They have full jitter: each is drawn between
     zero and its bound. "linear" and "constant" delays are up to a tenth shorter than their bound. A function
     of the
-    attempt's number (1 is the first) is taken at its word, whatever the cap is.
+    attempt's number (1 is the first) says the delay itself, and `cap` does not bound it.
 
     No attempt begins later than `deadline` after the first one began. A failure that `only` does not list,
     where it lists anything, or that `never` lists, is permanent; both match a class by its name or that of

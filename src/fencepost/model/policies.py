@@ -75,12 +75,12 @@ class Overlap(_Named):
 
     @classmethod
     def allow(cls, at_once_max: int) -> Overlap:
-        """At most this number of runs of the schedule at a time."""
+        """At most `at_once_max` runs of the schedule at a time."""
         return parse_overlap(f"allow({at_once_max})")
 
     @classmethod
     def buffer_all(cls, waiting_max: int) -> Overlap:
-        """At most this number of ticks wait for their turn."""
+        """At most `waiting_max` ticks wait for their turn."""
         return parse_overlap(f"buffer_all({waiting_max})")
 
     def __str__(self) -> str:

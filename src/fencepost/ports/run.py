@@ -98,7 +98,7 @@ class Run:
 
     @property
     def fence(self) -> Fence:
-        """Larger than that of any earlier attempt: pass it on to systems that must refuse a stale writer."""
+        """Larger than that of any earlier attempt: pass it on to a system that must refuse a stale writer."""
         return self._claim.fence
 
     @property
@@ -124,7 +124,7 @@ class Run:
 
     @property
     def traceparent(self) -> str | None:
-        """The W3C header that makes another system's spans part of this attempt; None without tracing."""
+        """The W3C header that makes another system's spans part of this attempt; None without traces."""
         return self.trace_context.get("traceparent")
 
     @property

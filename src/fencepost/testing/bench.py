@@ -46,10 +46,12 @@ PATIENCE = "60s"
 
 
 class Bench:
-    """See the module. `now` is where the clock begins. `raises` lets the exception of a failing job come out
-    of the call in which it failed; otherwise it is only kept in `failures`. `patience` is how long, in real
-    time, work may take that does not come to rest. `store="sqlite"` is a file of its own, for jobs that use
-    `run.transaction()`."""
+    """An application's jobs and schedules, run by the real services in virtual time: `async with Bench(app)`.
+
+    The application's store is one in memory; `store="sqlite"` is a file of its own, for jobs that use
+    `run.transaction()`. `now` is where the clock begins. With `raises` the exception of a failing job comes
+    out of the call in which it failed; otherwise it is only kept in `failures`. `patience` is how long, in
+    real time, work may take that does not come to rest. Nothing happens until `drain` or `advance`."""
 
     def __init__(
         self,
@@ -162,7 +164,7 @@ class Bench:
         state: str | None = None,
         count: int | None = None,
     ) -> None:
-        """Such a run was enqueued, at least one or exactly `count`, whether or not it has run by now.
+        """Fail unless such a run was enqueued: at least one, or exactly `count`. It may have run by now.
 
         `payload` names what must be in the payload; more may be."""
         wanted = Wanted.of(self._known(job), key, payload, at, state)
@@ -180,7 +182,7 @@ class Bench:
         at: datetime | str | None = None,
         state: str | None = None,
     ) -> None:
-        """No such run was enqueued."""
+        """Fail if such a run was enqueued."""
         self.assert_enqueued(job, key=key, payload=payload, at=at, state=state, count=0)
 
     def stand(self) -> None:

@@ -16,7 +16,7 @@ SLEEPER: ContextVar[str | None] = ContextVar("sleeper", default=None)
 
 
 class VirtualClock:
-    """Wall and monotonic time in step; `advance` moves both and wakes the sleepers that are due."""
+    """Wall and monotonic time in step; `advance` moves both and wakes those who are due."""
 
     def __init__(self, start: datetime = EPOCH) -> None:
         self._start = start
@@ -70,11 +70,11 @@ class VirtualClock:
         return self._start + min(moments) if moments else None
 
     def rouse(self, name: str) -> None:
-        """End the sleep of the tasks that sleep under this name: they no longer count as asleep."""
+        """Those who sleep in this name do not count as asleep any more: they are about to be woken."""
         for future, one in self._names.items():
             if one == name:
                 self._names[future] = None
 
     def is_asleep(self, name: str) -> bool:
-        """Whether a task sleeps under this name."""
+        """Whether anything sleeps in this name."""
         return any(one == name and not future.done() for future, one in self._names.items())

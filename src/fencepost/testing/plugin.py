@@ -6,7 +6,7 @@ A project says which application it means by a fixture of its own:
     def fencepost_app():
         return shop.app
 
-`fencepost_bench` then is a `Bench` for async tests, under whatever plugin runs them;
+`fencepost_bench` then is a `Bench` for async tests, under any plugin that runs them;
 `fencepost_plain_bench` a `PlainBench` for tests that are not async. The clock begins at `fencepost_now`,
 which can be overridden too.
 
