@@ -95,7 +95,7 @@ def test_a_function_is_no_old_name() -> None:
         app.job("new", renamed_from=print)(lambda: None)  # type: ignore[arg-type]
 
 
-def test_a_word_for_absence_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_word_for_absence_is_refused() -> None:
     app = Fencepost("sqlite:///none.db")
     with pytest.raises(InvalidSpec, match=r"absent .drop.: expected keep or pause or remove"):
         app.job("one", schedule=Every("1h"), absent="drop")(lambda: None)  # type: ignore[arg-type]

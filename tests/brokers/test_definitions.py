@@ -159,7 +159,7 @@ def test_a_processor_of_what_is_no_destination_is_refused(tmp_path: Path) -> Non
     assert said.startswith('destination "a *": expected')
 
 
-def test_a_broker_that_nobody_knows_is_refused_without_its_password(tmp_path: Path) -> None:
+def test_an_unknown_broker_is_refused_without_its_password(tmp_path: Path) -> None:
     file = write(tmp_path, FILE)
     said = refused("processor", file, "--from", "x", "--broker", "carrier://me:secret@pigeon")
     assert said == 'broker "carrier://…": expected amqp://host, nats://host, kafka://host or redis://host'

@@ -94,7 +94,7 @@ async def test_a_deliverer_that_is_called_for_others_looks_first() -> None:
     assert await is_sent(post, key)
 
 
-async def test_how_a_run_travelled_is_written_though_nobody_waits_for_it() -> None:
+async def test_how_a_run_travelled_is_written_though_no_caller_waits_for_it() -> None:
     post = Post()
     loop = asyncio.create_task(post.deliverer.run())
     (key,) = await post.enqueue("1")

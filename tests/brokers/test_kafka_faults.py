@@ -67,7 +67,7 @@ async def created(server: KafkaAddress, topic: str, **settings: str) -> None:
     await admin.close()
 
 
-async def test_where_nobody_listens_no_call_hangs(
+async def test_without_a_listening_server_no_call_hangs(
     stack: AsyncExitStack, capfd: pytest.CaptureFixture[str]
 ) -> None:
     broker = await opened(f"kafka://127.0.0.1:{free_port()}", stack)
@@ -106,9 +106,7 @@ async def test_a_lost_cluster_is_not_tried_more_often_than_once_a_second(stack: 
     assert next(tries) == 1
 
 
-async def test_a_topic_that_nobody_declared_is_not_created(
-    harness: KafkaHarness, kafka_server: KafkaAddress
-) -> None:
+async def test_an_undeclared_topic_is_not_created(harness: KafkaHarness, kafka_server: KafkaAddress) -> None:
     nowhere = harness.destination()
     async with asyncio.timeout(BOUND_S):
         (refused,) = await harness.broker.publish(numbered(nowhere, 1))

@@ -43,6 +43,6 @@ def test_a_deck_is_played_to_its_end_before_it_is_shuffled_again(tmp_path: Path)
         assert Counter(one.draw() for _ in range(5)) == DECK
 
 
-def test_no_deck_has_a_card_that_nobody_can_play() -> None:
+def test_no_deck_has_a_card_that_cannot_be_played() -> None:
     for deck in (programme.ON_PAIR, programme.ON_LEASES, programme.ON_FILE, programme.SHORT):
         assert deck.keys() <= ACTIONS.keys() | STORE_FAULTS

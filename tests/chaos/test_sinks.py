@@ -90,7 +90,7 @@ async def test_no_effect_too_many_or_too_few_is_passed_over(
         await check_effects(ledger, _lines(seen))
 
 
-async def test_an_effect_of_a_run_that_nobody_recorded_is_not_passed_over() -> None:
+async def test_an_effect_of_a_run_that_was_not_recorded_is_not_passed_over() -> None:
     with pytest.raises(AssertionError, match="does not know of"):
         await check_effects(Told(), [str(Effect(KEY, 1, 7)), str(Effect("order#two", 1, 8))])
 

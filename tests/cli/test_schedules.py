@@ -85,7 +85,7 @@ def test_a_trigger_is_edited_piece_by_piece(
     assert found == {**found, **trigger}
 
 
-def test_a_lateness_that_nobody_chose_follows_the_mode(used: str) -> None:
+def test_an_unset_lateness_follows_the_mode(used: str) -> None:
     add(used, *BERLIN)
     assert edit(used, "--catch-up", "latest")["catch_up"]["max_lateness_s"] == 3600.0
     edit(used, "--max-lateness", "5m")

@@ -229,7 +229,7 @@ def test_shards_that_stand_alike_share_a_line(used: str) -> None:
     assert shards == ["0-2, 5", "3", "4, 6-7"]
 
 
-def test_shards_that_nobody_leads_are_an_alarm_while_somebody_plans(used: str) -> None:
+def test_shards_without_a_leader_are_an_alarm_while_a_node_plans(used: str) -> None:
     asyncio.run(take_office(used, "web-1", [0, 5]))
     alarm = called_json("status", "--store", used)["alarms"][0]
     assert (alarm["kind"], alarm["shards"]) == ("leaderless", [1, 2, 3, 4, 6, 7])

@@ -83,7 +83,7 @@ def test_only_one_who_is_good_everywhere_chooses_a_namespace(
 
 
 @pytest.mark.parametrize(("has", "may"), [(NS, True), (OTHER, False), (EVERYWHERE, True)])
-def test_nobody_acts_in_a_namespace_of_others(has: Namespace, may: bool) -> None:
+def test_no_principal_acts_in_a_namespace_of_others(has: Namespace, may: bool) -> None:
     assert may_act_in(somebody(has), NS) is may
     assert may_grant(somebody(has), NS) is may
 

@@ -199,7 +199,7 @@ COUNTING = (Hold.NONE, Hold.LIMITED, Hold.PACED)
         *((replace(READY, held=hold), 9_000, []) for hold in Hold if hold not in COUNTING),
     ],
 )
-def test_a_run_that_nobody_cares_for_is_found(
+def test_an_uncertain_or_overdue_run_is_found(
     last: RunRecord, now_s: float, found: list[tuple[str, float]]
 ) -> None:
     assert history(run(60), last, now_s=now_s).found() == found

@@ -122,6 +122,6 @@ def test_a_schedule_that_cannot_be_read_joins_no_herd() -> None:
 
 
 @pytest.mark.parametrize(("pool_max", "found_it"), [(None, False), (3, False), (2, True)])
-def test_a_pool_in_which_everybody_waits_is_found(pool_max: int | None, found_it: bool) -> None:
+def test_a_pool_in_which_all_wait_is_found(pool_max: int | None, found_it: bool) -> None:
     told = found(Point.HERDS, facts(schedule(), limits=replace(LIMITS, pool_max=pool_max)))
     assert ([one.remedy for one in told if one.remedy] == ["pool_max = 3 or more"]) == found_it

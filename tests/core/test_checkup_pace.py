@@ -91,7 +91,7 @@ def test_an_overlap_that_costs_ticks_is_found(case: dict[str, Any], reason: str,
     assert finding.schedules == ("beat",)
 
 
-def test_a_length_that_nobody_knows_is_not_called_good() -> None:
+def test_an_unknown_length_is_not_called_good() -> None:
     finding, fine = found(Point.OVERLAP, facts(schedule(doing=job(timeout=None, retry=Retry(2)))))
     assert (finding.severity, fine.severity) == (Severity.UNKNOWN, Severity.OK)
     assert finding.remedy == "a timeout, or look again when it has run"

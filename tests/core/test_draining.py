@@ -68,5 +68,5 @@ def test_what_only_the_drained_node_did_is_named(others: list[NodeRecord], undon
     assert left_undone(ASKED, [ASKED, *others]) == undone
 
 
-def test_nobody_is_missed_who_was_not_there() -> None:
+def test_a_role_that_no_node_had_is_not_missed() -> None:
     assert left_undone(other("carol", False, True), [other("bob", False, True)]) == []

@@ -52,7 +52,7 @@ def test_a_leader_does_not_campaign_against_itself(state: Election, after: Elect
 
 
 @pytest.mark.parametrize("state", [FOLLOWER, LEADER])
-def test_nobody_is_granted_what_it_did_not_ask_for(state: Election) -> None:
+def test_no_node_is_granted_what_it_did_not_ask_for(state: Election) -> None:
     with pytest.raises(AssertionError):
         granted(state, EPOCH, TERMS)
     with pytest.raises(AssertionError):
@@ -90,7 +90,7 @@ def test_a_renewal_does_not_make_a_leader(state: Election) -> None:
 
 
 @pytest.mark.parametrize("state", [FOLLOWER, CANDIDATE, LEADER])
-def test_whoever_steps_down_follows(state: Election) -> None:
+def test_a_leader_that_steps_down_follows(state: Election) -> None:
     assert stepped_down(state, "resigned") == Follower("resigned")
 
 

@@ -147,7 +147,7 @@ def test_who_did_it_is_named_with_the_reason(state: str, action: Action, changes
     assert "anna" not in told(tell(evidence(runs=(run(120, RunState(state), **changes),), entries=strangers)))
 
 
-def test_whoever_asked_for_an_extra_tick_is_named() -> None:
+def test_the_author_of_an_extra_tick_is_named() -> None:
     runs = (run(120, origin=Origin.MANUAL, epoch=Epoch(0)),)
     ours = (entry(Action.SCHEDULE_TRIGGER, SCHEDULE, run_key=key(120)),)
     others = (entry(Action.SCHEDULE_TRIGGER, SCHEDULE, run_key=key(60)),)

@@ -88,13 +88,13 @@ def test_a_renewal_is_placed_in_the_time_of_the_store() -> None:
     assert (view.renewed_at, view.ttl_s) == (later(NOW, -7), 10.0)
 
 
-def test_a_shard_that_nobody_ever_led_is_free_and_not_unknown() -> None:
+def test_a_shard_that_never_had_a_leader_is_free_and_not_unknown() -> None:
     view = only(seen(leaders=[], leases=[], nodes=[]))
     assert view == ShardView(ONE, None, Epoch(0), 0.0, None, 0, None, None, None)
 
 
 @pytest.mark.parametrize("held", [lease(None, left_s=0.0), lease(left_s=0.0)])
-def test_a_lease_that_is_free_or_has_run_out_is_held_by_nobody(held: LeaseRecord) -> None:
+def test_a_lease_that_is_free_or_has_run_out_has_no_holder(held: LeaseRecord) -> None:
     view = only(seen(leases=[held], nodes=[]))
     assert (view.holder, view.expires_in_s, view.epoch, view.transitions) == (None, 0.0, 5, 3)
     assert (view.since, view.trusted_for_s, view.renewals_failed) == (None, None, None)
@@ -158,7 +158,7 @@ def test_a_node_that_has_not_noticed_its_successor_is_one_alarm_with_all_its_sha
         pytest.param([], [node(ALICE, led(), reported_s_ago=10)], id="a leader whose trust has run out"),
     ],
 )
-def test_a_shard_that_nobody_leads_while_a_node_plans_is_an_alarm(leases: Any, nodes: Any) -> None:
+def test_a_shard_without_a_leader_while_a_node_plans_is_an_alarm(leases: Any, nodes: Any) -> None:
     (alarm,) = alarms(seen(leases=leases, nodes=nodes), SKEW_MAX_S)
     assert (alarm.kind, alarm.shards, alarm.nodes) == (AlarmKind.LEADERLESS, (ONE,), (ALICE,))
     assert alarm.text.startswith("no node leads shard 0, although 1 node plans: where that lasts")
@@ -172,7 +172,7 @@ def test_who_drains_the_last_planner_is_told_how_to_take_it_back() -> None:
 
 
 @pytest.mark.parametrize("nodes", [[], [node(ALICE, plans=False)]])
-def test_without_a_planner_nobody_is_missed(nodes: list[NodeRecord]) -> None:
+def test_without_a_planner_no_leader_is_missed(nodes: list[NodeRecord]) -> None:
     assert kinds(seen(leases=[], nodes=nodes)) == []
 
 
@@ -180,7 +180,7 @@ def test_a_lease_of_a_dead_node_that_runs_on_is_no_alarm() -> None:
     assert kinds(seen(nodes=[node(BOB)])) == []
 
 
-def test_a_lease_from_the_future_is_an_alarm_and_held_by_nobody() -> None:
+def test_a_lease_from_the_future_is_an_alarm_and_has_no_holder() -> None:
     ahead = replace(lease(left_s=3599.0), from_future=True)
     found = seen(leases=[ahead], nodes=[node(BOB)])
     assert (only(found).holder, only(found).expires_in_s) == (None, 0.0)

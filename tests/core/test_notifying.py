@@ -94,7 +94,7 @@ def test_a_filter_that_names_a_job_as_it_is_called_now_lets_its_older_runs_throu
     assert not wants(told_of(jobs=("daily",)), item(job="old"), BEFORE)
 
 
-def test_whoever_wants_only_ends_has_all_states_watched() -> None:
+def test_a_target_of_ends_has_all_states_watched() -> None:
     assert listened([]) == frozenset()
     assert listened([told_of(DEAD)]) == {DEAD}
     assert listened([told_of(RECOVERED)]) == {RECOVERED, *STATES}

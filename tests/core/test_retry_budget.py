@@ -55,7 +55,7 @@ def test_no_sequence_has_more_fast_retries_than_the_reserve_and_the_share(
 
 
 @given(rates=st.lists(st.integers(0, 4), min_size=1, max_size=200))
-def test_without_a_storm_nobody_is_refused(rates: list[int]) -> None:
+def test_without_a_storm_no_retry_is_refused(rates: list[int]) -> None:
     """One retry for every five first attempts is what the default share pays for."""
     budget = RetryBudget(0.2)
     for extra in rates:

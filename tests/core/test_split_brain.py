@@ -44,5 +44,5 @@ def test_a_node_that_has_not_noticed_its_successor_is_named() -> None:
     assert found == [Pretender(SHARD, ALICE, Epoch(7), BOB)]
 
 
-def test_a_shard_that_nobody_was_registered_for_has_no_pretender() -> None:
+def test_a_shard_without_a_registration_has_no_pretender() -> None:
     assert pretenders([], [says(ALICE, 7, 1)]) == []

@@ -55,7 +55,7 @@ def test_a_spread_does_not_change_with_the_release() -> None:
     assert offset("invoices", None, TEN_MINUTES) == timedelta(microseconds=JITTER_OF_INVOICES_US)
 
 
-def test_a_jitter_differs_from_tick_to_tick_and_is_the_same_for_whoever_asks() -> None:
+def test_a_jitter_differs_from_tick_to_tick_and_is_the_same_for_every_caller() -> None:
     ticks = [offset("invoices", None, TEN_MINUTES, tick) for tick in range(100)]
     assert len(set(ticks)) == 100
     assert ticks == [offset("invoices", None, TEN_MINUTES, tick) for tick in range(100)]

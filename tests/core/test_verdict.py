@@ -85,7 +85,7 @@ def test_without_room_nothing_starts_and_nothing_is_ended_that_could(room: int) 
     assert judge(facts(STALL), moment(15), room) == []
 
 
-def test_without_room_nobody_is_terminated() -> None:
+def test_without_room_no_run_is_terminated() -> None:
     seen = facts([tick(60, overlap=Overlap.TERMINATE_OTHER)], unfinished=[running(0)])
     assert judge(seen, moment(61), 0) == []
 

@@ -57,7 +57,7 @@ async def test_a_lease_store_of_ones_own_is_found_by_its_scheme(
 
 
 @pytest.mark.parametrize("url", ["zookeeper://user:secret@host", "nonsense", "://"])
-async def test_a_scheme_that_nobody_knows_is_refused_without_its_password(url: str) -> None:
+async def test_an_unknown_scheme_is_refused_without_its_password(url: str) -> None:
     settings = settings_from({}, overrides={"leases": url})
     with pytest.raises(InvalidSettings, match="expected etcd://") as refusal:
         await wiring.open_leases(settings, MemoryStore(VirtualClock()))

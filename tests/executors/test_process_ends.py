@@ -96,7 +96,7 @@ async def test_a_signal_to_all_processes_of_a_worker_does_not_end_what_it_would_
     assert await done(pool, far.shrug) == "still here; the program ended by 15"
 
 
-async def test_a_child_that_nobody_waited_for_to_stop_is_not_used_again(
+async def test_a_child_that_was_not_waited_for_is_not_used_again(
     pool: ProcessPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(peer, "STOP_GRACE_S", 20 * PATIENCE_S)
@@ -179,7 +179,7 @@ async def test_a_stop_that_was_meant_for_one_run_does_not_reach_the_next(
         await asyncio.wait({working})
 
 
-async def test_a_run_that_is_cancelled_while_it_waits_for_a_child_disturbs_nobody(tmp_path: Path) -> None:
+async def test_a_run_that_is_cancelled_while_it_waits_for_a_child_disturbs_no_other(tmp_path: Path) -> None:
     pool, go_on = ProcessPool(lambda: 1), tmp_path / "go-on"
     first = asyncio.create_task(done(pool, far.tell_and_wait, path=str(go_on)))
     await until(lambda: len(pool.pids) == 1)

@@ -22,7 +22,7 @@ BLACKOUT = frozenset({"blackout"})
 KINDS = [kind for checker in CHECKERS.values() for kind in checker.KINDS]
 
 
-def test_a_good_history_is_good_and_everybody_looked() -> None:
+def test_a_good_history_is_good_and_every_checker_looked() -> None:
     verdict = judge(eventful())
     assert verdict.violations == ()
     assert verdict.idle == []
@@ -137,7 +137,7 @@ def test_a_row_that_outlives_its_version_by_chance_is_no_explained_one() -> None
     assert any(one.invariant == "I3" for one in judge(pen.close(6)).violations)
 
 
-def test_an_effect_that_nobody_can_have_seen_yet_is_not_missed() -> None:
+def test_an_effect_that_cannot_have_been_seen_yet_is_not_missed() -> None:
     history = eventful()
     success = next(one for one in history.changes if becomes(SLOW, RunState.SUCCEEDED)(one))
     history.effects = [one for one in history.effects if one.key != SLOW]

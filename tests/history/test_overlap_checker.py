@@ -36,7 +36,7 @@ def test_a_run_that_waits_for_its_next_attempt_is_in_the_way() -> None:
     assert found(pen.close(3)) == ["I7"]
 
 
-def test_the_next_attempt_of_a_run_meets_nobody() -> None:
+def test_the_next_attempt_of_a_run_meets_no_other() -> None:
     """What began beside it began against the policy, and was told of then."""
     pen = Pen()
     pen.schedule("beat", at_minutes(1, 2), parse_overlap("allow(2)"))
@@ -61,7 +61,7 @@ def test_a_replay_is_judged_as_a_first_attempt() -> None:
     assert found(pen.close(3)) == ["I7"]
 
 
-def test_an_edit_to_a_stricter_policy_accuses_nobody_who_runs() -> None:
+def test_an_edit_to_a_stricter_policy_accuses_no_running_run() -> None:
     pen = Pen()
     pen.schedule("beat", at_minutes(1, 2, 3), Overlap.ALLOW)
     old = [pen.plan("beat", minute) for minute in (1, 2)]
@@ -75,7 +75,7 @@ def test_an_edit_to_a_stricter_policy_accuses_nobody_who_runs() -> None:
     assert found(pen.close(4)) == ["I7"]
 
 
-def test_a_pruned_run_is_in_nobodys_way() -> None:
+def test_a_pruned_run_is_in_the_way_of_no_tick() -> None:
     pen = Pen()
     pen.schedule("beat", at_minutes(1, 2))
     first, second = (pen.plan("beat", minute) for minute in (1, 2))

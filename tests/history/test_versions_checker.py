@@ -47,7 +47,7 @@ def test_who_does_not_see_pauses_still_sees_two_versions_in_force() -> None:
 
 
 @pytest.mark.parametrize("origin", [Origin.MANUAL, Origin.BACKFILL, Origin.REPLAY])
-def test_what_somebody_asked_for_needs_no_version(origin: Origin) -> None:
+def test_a_run_that_was_asked_for_needs_no_version(origin: Origin) -> None:
     assert found(extra(origin=origin)) == []
 
 

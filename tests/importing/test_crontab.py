@@ -195,7 +195,7 @@ def test_nothing_runs_in_a_zone_that_does_not_exist() -> None:
     assert "Mars/Olympus" in imported.report.remarks[-1].text
 
 
-def test_a_zone_that_nobody_named_is_said() -> None:
+def test_an_unnamed_zone_is_said() -> None:
     remark = only_remark("@daily x\n\n@daily y\n", Options(local_tz="Asia/Tokyo"))
     assert (remark.weight, remark.where) == (Weight.LOOK, "lines 1, 3")
     assert "Asia/Tokyo" in remark.text

@@ -172,7 +172,7 @@ async def test_a_connection_that_was_cut_is_replaced(store: PostgresStore, postg
     await until(lambda: answers(store))
 
 
-async def test_a_connection_that_broke_while_nobody_used_it_costs_no_call(
+async def test_a_connection_that_broke_while_idle_costs_no_call(
     store: PostgresStore, postgres_url: str
 ) -> None:
     await execute(postgres_url, CUT)
@@ -196,7 +196,7 @@ async def test_what_is_written_into_a_transaction_that_was_left_open_is_not_ackn
 
 
 @pytest.mark.parametrize("pool_max", [1, 2])
-async def test_a_connection_that_is_kept_keeps_nobody_waiting(postgres_url: str, pool_max: int) -> None:
+async def test_a_connection_that_is_kept_keeps_no_call_waiting(postgres_url: str, pool_max: int) -> None:
     opened = await open_store(postgres_url, clock=SystemClock(), pool_max=pool_max)
 
     async def read_and_write(number: int) -> None:

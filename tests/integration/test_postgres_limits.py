@@ -141,7 +141,7 @@ async def test_a_change_of_limits_does_not_wait_for_a_run_in_a_transaction_of_it
     await rival.close()
 
 
-async def test_a_long_line_is_not_released_in_one_go_and_nobody_is_left(
+async def test_a_long_limit_queue_is_not_released_in_one_go_and_no_run_is_left(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "RELEASE_MAX", 2)
@@ -177,7 +177,7 @@ async def test_limits_of_a_newer_release_do_not_keep_a_worker_awake(
 
 
 @pytest.mark.parametrize("key", [None, "customer"])
-async def test_never_more_run_than_may_and_nobody_is_forgotten(store: PostgresStore, key: str | None) -> None:
+async def test_never_more_run_than_may_and_no_run_is_forgotten(store: PostgresStore, key: str | None) -> None:
     """Without the net: every bell is heard, or seen by the claimer that could have missed it."""
     await prepare(store, JobLimit(SLOTS, key))
     done: set[RunKey] = set()

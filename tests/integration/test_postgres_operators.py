@@ -218,7 +218,7 @@ async def test_a_run_that_ends_while_it_is_terminated_stays_as_it_ended(
     assert list(await harness.store.ledger.attempts(NS, first.run_key)) == []
 
 
-async def test_a_tick_that_somebody_holds_while_it_is_judged_does_not_start(
+async def test_a_tick_that_is_held_while_it_is_judged_does_not_start(
     harness: PostgresHarness, rival: Any
 ) -> None:
     await put(harness)

@@ -196,7 +196,7 @@ class Asked:
 
 
 @pytest.mark.parametrize("analysed", [False, *in_proof(True)])
-async def test_no_page_walks_what_waits_for_nobody(connection: Any, analysed: bool) -> None:
+async def test_no_page_walks_runs_that_need_no_person(connection: Any, analysed: bool) -> None:
     """Every page counts what waits for a person: not by way of runs that wait for their turn, nor of gates
     that are open again."""
     await connection.execute(LONG_LINE)

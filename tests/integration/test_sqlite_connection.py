@@ -114,7 +114,7 @@ async def test_waiting_calls_do_not_pay_for_a_commit_each(database: Database, pa
     assert seen == [0] * GROUP_MAX + [GROUP_MAX]
 
 
-async def test_nobody_is_answered_before_the_commit(database: Database, path: Path) -> None:
+async def test_no_call_is_answered_before_the_commit(database: Database, path: Path) -> None:
     await database.transact(lambda connection, _: note(connection, "one"))
     assert count_from_outside(path) == 1
 

@@ -104,7 +104,7 @@ async def test_a_newer_schema_is_neither_used_nor_migrated(path: Path) -> None:
         await migrate(f"sqlite:///{path}", shards=SHARDS)
 
 
-async def test_a_database_of_somebody_else_is_not_set_up_unasked(path: Path) -> None:
+async def test_a_database_of_another_program_is_not_set_up_unasked(path: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("CREATE TABLE places (name TEXT)")
     connection.close()

@@ -145,7 +145,7 @@ async def test_conflicts_without_end_do_not_keep_a_call(harness: KubernetesHarne
     assert double.count("PUT") == TRIES_MAX
 
 
-async def test_somebody_faster_is_not_overrun(harness: KubernetesHarness, double: Double) -> None:
+async def test_a_faster_process_is_not_overrun(harness: KubernetesHarness, double: Double) -> None:
     rival = await harness.another()
 
     async def be_faster() -> None:

@@ -39,7 +39,7 @@ def test_work_that_takes_too_long_is_not_cancelled() -> None:
     run_virtually(main())
 
 
-def test_work_is_not_cancelled_with_whoever_waits_for_it() -> None:
+def test_work_is_not_cancelled_with_its_caller() -> None:
     async def main() -> None:
         driver = Driver()
         waiting = asyncio.create_task(in_time(driver.work(3), at_most_s=10))

@@ -24,7 +24,7 @@ def closed(spec: str | None) -> ClosedGate:
     return ClosedGate(*owner, moment, "many", 3, moment, moment, None, spec)
 
 
-def test_a_spec_that_nobody_looks_at_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spec_that_is_not_read_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded = []
 
     def noted(data: Any) -> ScheduleSpec:

@@ -119,7 +119,7 @@ async def test_the_ticks_of_all_schedules_count_together(monkeypatch: pytest.Mon
     assert "more than 20 ticks" in await refused(control, audit, AuditRequest(since="2m"))
 
 
-async def test_runs_that_nobody_expects_are_bounded_too() -> None:
+async def test_unexpected_runs_are_bounded_too() -> None:
     bounded_progress(BEAT, audits.RUNS_MAX)
     with pytest.raises(Exception, match="has more than 200000 runs; ask for a shorter range"):
         bounded_progress(BEAT, audits.RUNS_MAX + 1)

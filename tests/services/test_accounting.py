@@ -87,7 +87,7 @@ async def test_a_schedule_whose_ticks_were_all_missed_is_accounted_for_and_none_
     assert completeness(await house.memory.ledger.tally(NS, 3600)).words == "1 of 48 ran"
 
 
-async def test_a_ledger_that_nobody_touched_is_clean(house: Audited) -> None:
+async def test_an_untouched_ledger_is_clean(house: Audited) -> None:
     (account,) = (await house.audit()).accounts
     assert (account.faults, account.expected, account.recorded) == (0, 12, 12)
     assert account.states[RunState.SUCCEEDED] >= 11
@@ -198,7 +198,7 @@ async def test_a_run_whose_worker_went_silent_is_uncertain(house: Audited) -> No
     assert await house.faults() == {Kind.UNCERTAIN: 1}
 
 
-async def test_a_tick_that_nobody_judged_is_overdue(house: Audited) -> None:
+async def test_a_tick_that_was_not_judged_is_overdue(house: Audited) -> None:
     await house.pass_s(300, works=False)
     assert (await house.faults())[Kind.OVERDUE] > 0
 

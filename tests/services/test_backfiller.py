@@ -114,7 +114,7 @@ async def test_a_cancelled_backfill_is_filled_no_further(monkeypatch: pytest.Mon
     assert len(await house.runs()) == 1
 
 
-async def test_one_that_cannot_be_read_is_told_once_and_keeps_nobody_waiting(
+async def test_one_that_cannot_be_read_is_told_once_and_keeps_no_other_waiting(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house, control, _ = await open_house()
@@ -147,7 +147,7 @@ async def test_a_dry_run_counts_what_is_there_and_writes_nothing() -> None:
     assert len(await house.runs()) == 1
 
 
-async def test_before_any_run_succeeded_nobody_can_tell_how_long_it_takes() -> None:
+async def test_before_any_run_succeeded_its_length_is_unknown() -> None:
     _, control, _ = await open_house()
     estimate = await backfill_operations.estimate(control, asked())
     assert (estimate.account.to_run, estimate.run_s, estimate.duration_s) == (4, None, None)

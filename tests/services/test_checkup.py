@@ -119,7 +119,7 @@ async def test_schedules_that_say_the_same_share_one_rhythm_unless_they_are_hash
     assert len({id(one) for one in rhythms}) == 3
 
 
-async def test_a_calendar_that_nobody_has_leaves_its_schedule_unread_and_no_other() -> None:
+async def test_an_unknown_calendar_leaves_its_schedule_unread_and_no_other() -> None:
     house = House()
     trigger = Calendar("de").business_days("09:00")
     wanted = target(house, {"beat": spec(), "shop": spec(trigger)})
@@ -280,7 +280,7 @@ async def test_a_clock_that_differs_from_the_stores_is_told_of(ahead_s: float, s
     assert told == ([f"the clock of this host is {said} the store's"] if said else [])
 
 
-async def test_a_schedule_whose_job_nobody_has_does_not_go_untold() -> None:
+async def test_a_schedule_whose_job_no_process_has_does_not_go_untold() -> None:
     house, old = House(), JobName("old")
     await house.memory.jobs.register(NS, [JobSpec(old)])
     hourly = ScheduleSpec(old, Every("1h").to_json())

@@ -212,7 +212,7 @@ async def test_a_run_key_is_enough_also_where_its_row_is_gone(house: Told) -> No
 
 
 @pytest.mark.parametrize("name", ["report#no", "a#b#c", "a#b#c#d"])
-async def test_a_run_that_nobody_knows_is_refused(house: Told, name: str) -> None:
+async def test_an_unknown_run_is_refused(house: Told, name: str) -> None:
     with pytest.raises(UnknownRun):
         await house.teller.why_run(name)
     with pytest.raises(UnknownSchedule):

@@ -34,13 +34,13 @@ def gauges(house: House) -> Gauges:
     return Gauges(house.store, house.settings, house.clock)
 
 
-async def test_while_nobody_listens_the_store_is_not_asked() -> None:
+async def test_without_a_listener_the_store_is_not_asked() -> None:
     house = House()
     assert await gauges(house).run_once() == house.settings.gauges_every_s
     assert house.store.calls == []
 
 
-async def test_an_empty_house_is_complete_and_owes_nobody_anything(heard: list[LedgerMeasured]) -> None:
+async def test_an_empty_ledger_is_complete_and_owes_no_run(heard: list[LedgerMeasured]) -> None:
     house = House(shards=4)
     await gauges(house).run_once()
     (found,) = heard

@@ -68,7 +68,7 @@ async def test_skew_is_measured_now_and_then_and_not_with_every_beat() -> None:
     assert alice.skew_s == 0
 
 
-async def test_everybody_alive_is_seen_and_nobody_else() -> None:
+async def test_all_live_nodes_are_seen_and_no_others() -> None:
     house = House()
     alice, bob = member(house), member(house, name="bob")
     await bob.run_once()

@@ -101,7 +101,7 @@ async def test_a_look_that_takes_long_is_made_less_often() -> None:
     assert await notifier.run_once() == pytest.approx(60)
 
 
-async def test_what_nobody_asks_for_is_not_judged() -> None:
+async def test_events_without_a_target_are_not_judged() -> None:
     house, notifier = await watching(of(Event.DEAD))
     house.store.calls.clear()
     await notifier.run_once()

@@ -77,7 +77,7 @@ async def test_what_is_no_fire_time_is_refused_with_the_nearest(verb: str) -> No
     assert await house.runs() == []
 
 
-async def test_what_nobody_planned_cannot_be_released() -> None:
+async def test_a_tick_that_is_not_planned_cannot_be_released() -> None:
     house = House()
     control = await open_control(house)
     with pytest.raises(UsageError, match="has no run; see: fencepost why invoices 2026-03-01T12:01:00Z"):

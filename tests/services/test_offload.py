@@ -15,7 +15,7 @@ from fencepost.triggers import Cron
 from fencepost.triggers.patience import keep_on
 
 
-async def test_the_loop_goes_on_while_somebody_thinks() -> None:
+async def test_the_loop_goes_on_during_a_search() -> None:
     thinkers, may_end = OffloadThreads(1), threading.Event()
     thought = asyncio.create_task(thinkers(lambda: may_end.wait(30)))
     for _ in range(10):
@@ -36,7 +36,7 @@ async def test_who_comes_when_too_many_wait_is_turned_away() -> None:
     assert await thinkers(lambda: 7) == 7
 
 
-async def test_a_thought_that_nobody_waits_for_still_counts() -> None:
+async def test_a_search_without_a_waiting_caller_still_counts() -> None:
     thinkers, may_end = OffloadThreads(1, waiting_max=0), threading.Event()
     left = asyncio.create_task(thinkers(may_end.wait))
     await asyncio.sleep(0)

@@ -70,7 +70,7 @@ async def test_a_long_absence_is_planned_tick_by_tick() -> None:
     assert fire_times == expected[gone.count :]
 
 
-async def test_plans_that_somebody_else_keeps_from_being_written_are_not_made_over_and_over(
+async def test_plans_that_another_keeps_from_being_written_are_not_made_over_and_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A schedule with more ticks than one plan takes is looked at again at once only while it gets on."""

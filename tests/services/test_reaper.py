@@ -126,7 +126,7 @@ async def test_a_full_batch_is_followed_at_once_by_the_next() -> None:
     assert await house.states() == [RunState.READY] * 5
 
 
-async def test_ticks_that_nobody_came_for_are_missed_and_not_left_open() -> None:
+async def test_ticks_that_no_worker_claimed_are_missed_and_not_left_open() -> None:
     house = House()
     await plan(house)
     house.clock.advance(100)

@@ -15,7 +15,7 @@ from tests.services.house import House, until
 KEY = RunKey("report#a")
 
 
-async def test_a_run_that_was_locked_when_somebody_began_to_wait_is_not_left_to_the_poll(
+async def test_a_run_that_was_locked_when_a_caller_began_to_wait_is_not_left_to_the_poll(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     house, asked = House(), list[bool]()

@@ -139,7 +139,7 @@ def test_many_small_flushes_do_not_make_rows_without_end() -> None:
     assert len(ledger.rows) <= SMALL // CHUNK_COST
 
 
-def test_pages_that_nobody_takes_do_not_grow_the_memory() -> None:
+def test_pages_that_are_not_taken_do_not_grow_the_memory() -> None:
     log = RunLog(TICKET, SMALL)
     for _ in range(1_000):
         log.write("a line")

@@ -124,7 +124,7 @@ async def test_a_statement_does_not_grow_with_the_runs(monkeypatch: pytest.Monke
     await node.reported(0)
 
 
-async def test_lines_that_do_not_get_through_in_a_beat_come_with_the_next_and_nobody_is_left_out(
+async def test_lines_that_do_not_get_through_in_a_beat_come_with_the_next_and_no_run_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(run_logs, "WRITE_MAX", 1)
@@ -266,7 +266,7 @@ async def test_listening_twice_does_not_keep_lines_twice(listening: RunLines) ->
     assert sum(isinstance(one, RunLines) for one in logging.getLogger().handlers) == 1
 
 
-async def test_a_warning_that_nobody_hears_is_shown_as_before(
+async def test_a_warning_without_a_handler_is_shown_as_before(
     listening: RunLines, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger(), "handlers", [listening])

@@ -95,7 +95,7 @@ async def test_a_stale_leader_is_told_as_a_duplicate_that_did_not_happen(heard: 
     assert sum(one.runs for one in heard.of(events.TicksPlanned)) == 0
 
 
-async def test_a_clock_set_back_is_told_once_by_whoever_sweeps(heard: Heard, lines: Lines) -> None:
+async def test_a_clock_set_back_is_told_once_by_the_sweep(heard: Heard, lines: Lines) -> None:
     house = House()
     reaper, again = (Reaper(house.store, house.settings) for _ in range(2))
     await reaper.run_once()
@@ -238,7 +238,7 @@ async def test_a_run_that_is_given_up_with_its_worker_has_ended(heard: Heard) ->
 
 
 @pytest.mark.parametrize("by", ["worker", "reaper"])
-async def test_ticks_that_are_turned_down_are_told_once_whoever_judges(by: str, heard: Heard) -> None:
+async def test_ticks_that_are_turned_down_are_told_once_by_every_judge(by: str, heard: Heard) -> None:
     house = House()
     await house.put("beat", every_s=10, catch_up=CatchUp("none", "5s"))
     await (await leader(house)).planner.run_once()
@@ -325,9 +325,7 @@ async def test_a_worker_tells_which_jobs_it_works_for(heard: Heard) -> None:
 
 
 @pytest.mark.parametrize("by", ["node", "command"])
-async def test_a_run_of_a_backfill_is_told_as_one_when_it_begins_whoever_wrote_it(
-    by: str, heard: Heard
-) -> None:
+async def test_a_run_of_a_backfill_is_told_as_one_when_it_begins_by_any_writer(by: str, heard: Heard) -> None:
     house = House()
     await house.put("beat", every_s=10)
     house.clock.advance(65)

@@ -183,7 +183,7 @@ async def test_a_link_is_for_its_author_unless_it_says_for_whom(house: House) ->
     assert (await credentials.open_link(verbs(house), name="ben")).record.name == "ben"
 
 
-async def test_whoever_did_nothing_for_too_long_is_not_signed_in(house: House) -> None:
+async def test_an_idle_session_is_not_listed(house: House) -> None:
     session = await open_session(house, "t1")
     assert [one.session_id for one in await credentials.sessions(verbs(house), TERMS)] == [session.session_id]
     house.clock.advance(600)

@@ -112,7 +112,7 @@ def test_the_order_within_a_process_is_its_own() -> None:
             assert [one for one in order(seed) if one.lower() == name] == [name, name.upper()] * 4
 
 
-def test_a_world_in_which_everybody_waits_for_ever_is_told_of() -> None:
+def test_a_world_in_which_all_wait_for_ever_is_told_of() -> None:
     async def main() -> None:
         await asyncio.Event().wait()
 

@@ -40,7 +40,7 @@ def test_no_promise_is_broken_in_an_hour_of_trouble(seed: int) -> None:
     assert found.seen["fault: crash"] + found.seen["fault: stall"] > 0
 
 
-def test_only_when_every_machine_is_away_nobody_is_there() -> None:
+def test_only_when_every_machine_is_away_none_is_there() -> None:
     def at(minute: int) -> datetime:
         return datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
 

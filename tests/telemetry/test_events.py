@@ -28,7 +28,7 @@ def test_every_listener_hears_an_event_once_and_none_after_it_has_left() -> None
     assert not is_heard()
 
 
-def test_what_a_listener_raises_does_not_reach_whoever_tells_nor_keep_others_from_hearing(
+def test_what_a_listener_raises_does_not_reach_the_service_nor_keep_others_from_hearing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def break_down(event: Event) -> None:

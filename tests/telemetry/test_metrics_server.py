@@ -71,7 +71,7 @@ async def test_nothing_can_be_written() -> None:
     assert head.split()[1] == b"501"
 
 
-async def test_whoever_says_nothing_keeps_nobody_waiting() -> None:
+async def test_a_silent_client_keeps_no_other_waiting() -> None:
     async with served() as place:
         _, silent = await asyncio.open_connection(*place)
         _, body = await asked(place, b"GET /healthz HTTP/1.0\r\n\r\n")

@@ -93,7 +93,7 @@ async def test_a_replay_is_another_run_in_the_same_trace(spans: KeptSpans) -> No
     assert above(spans.only("attempt", attempt=2)) == place(second)
 
 
-async def test_a_run_by_hand_points_to_whoever_asked_for_it(spans: KeptSpans) -> None:
+async def test_a_run_by_hand_points_to_its_caller(spans: KeptSpans) -> None:
     house = House()
     await open_node(house, succeed)
     control = Control(house.store, NS)
@@ -123,7 +123,7 @@ async def test_the_attempt_is_current_while_the_function_runs(spans: KeptSpans) 
     assert not trace.get_current_span().get_span_context().is_valid
 
 
-async def test_a_rescued_run_tells_of_the_attempt_that_nobody_heard_of(spans: KeptSpans) -> None:
+async def test_a_rescued_run_tells_of_its_lost_attempt(spans: KeptSpans) -> None:
     house, bench = House(), Bench()
     node = await open_node(house, bench, at_most_once=True)
     await house.enqueue("1")

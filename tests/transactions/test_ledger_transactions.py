@@ -167,7 +167,7 @@ async def is_gone(url: str, backend: int) -> bool:
         await connection.close()
 
 
-async def test_a_transaction_on_sqlite_cannot_hold_everybody_up(on_sqlite: Ground) -> None:
+async def test_a_transaction_on_sqlite_cannot_hold_all_others_up(on_sqlite: Ground) -> None:
     claim = await on_sqlite.claimed()
     run = Run(claim, LedgerRunContext(on_sqlite.store, claim.ticket, 0.2))
 

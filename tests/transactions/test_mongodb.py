@@ -92,7 +92,7 @@ async def test_an_attempt_that_lost_its_run_does_not_even_begin(ground: MongoGro
     assert await ground.sent() == [(heir.run_key, heir.fence)]
 
 
-async def test_while_it_is_open_nobody_takes_the_run_away_and_heartbeats_pass_it_by(
+async def test_while_it_is_open_no_rescue_takes_the_run_and_heartbeats_pass_it_by(
     ground: MongoGround,
 ) -> None:
     claim = await ground.claimed(alive_for_s=0.0)
@@ -155,7 +155,9 @@ async def test_several_transactions_of_one_run(ground: MongoGround) -> None:
     assert await ground.state(claim.run_key) is RunState.SUCCEEDED
 
 
-async def test_a_job_that_is_cancelled_in_a_call_leaves_nothing_and_harms_nobody(ground: MongoGround) -> None:
+async def test_a_job_that_is_cancelled_in_a_call_leaves_nothing_and_harms_no_other(
+    ground: MongoGround,
+) -> None:
     run = ground.run(claim := await ground.claimed())
     inside = asyncio.Event()
 

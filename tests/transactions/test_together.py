@@ -59,7 +59,7 @@ async def _write_badly(run: Run) -> None:
         await tx.execute(INSERT, (run.key, None))
 
 
-async def test_nobody_sees_the_marker_of_a_transaction_before_its_commit(ground: Ground) -> None:
+async def test_no_reader_sees_the_marker_of_a_transaction_before_its_commit(ground: Ground) -> None:
     opened = awaited_driver(ground)
     run = ground.run(claim := await ground.claimed())
     async with opened(ground.url) as hand:

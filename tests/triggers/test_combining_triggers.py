@@ -136,7 +136,7 @@ def test_between_includes_its_start_and_not_its_end() -> None:
     assert list(Every("1h").between(NOW, NOW + timedelta(hours=2))) == [NOW, NOW + timedelta(hours=1)]
 
 
-def test_a_limit_counts_from_the_beginning_whoever_asks_and_when() -> None:
+def test_a_limit_counts_from_the_beginning_for_every_caller_at_any_time() -> None:
     thrice = Cron("0 12 * * *").between("2026-01-01").limit(3)
     assert list(thrice.fire_times(NOW, END)) == []
     assert thrice.previous(NOW) == datetime(2026, 1, 3, 12, tzinfo=UTC)

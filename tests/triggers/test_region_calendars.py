@@ -116,7 +116,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_nobody_else_pays_for_the_package() -> None:
+def test_no_other_caller_pays_for_the_package() -> None:
     program = (
         "import sys, fencepost, fencepost.triggers.business.regions; sys.exit('holidays' in sys.modules)"
     )

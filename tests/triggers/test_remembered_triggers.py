@@ -86,7 +86,7 @@ RARE: list[Combinable] = [
 
 @pytest.mark.parametrize("trigger", RARE, ids=["difference", "outside", "union"])
 @pytest.mark.parametrize("starts", [[0, 2, 1], [2, 0, 1], [1, 0, 2, 1]])
-def test_planning_through_cuts_comes_to_the_same_end_whoever_shares_the_memory(
+def test_planning_through_cuts_comes_to_the_same_end_with_a_shared_memory(
     trigger: Combinable, starts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several cursors walk over a Sunday with one memory between them, a pass at a time."""

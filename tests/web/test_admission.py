@@ -82,7 +82,7 @@ async def test_two_cookies_of_our_name_are_none(door: Door) -> None:
     assert (await ask(door.app, "GET", "/x", token=None, headers={"cookie": both})).status == 401
 
 
-async def test_an_expired_token_lets_nobody_in(door: Door) -> None:
+async def test_an_expired_token_is_refused(door: Door) -> None:
     made = await door.token(lasts_s=60)
     shown = made.credential.reveal()
     door.house.clock.advance(58)

@@ -46,9 +46,7 @@ async def report(web: Web, run: dict[str, Any], verb: str, token: str) -> Answer
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("role", [Role.WORKER, Role.OPERATOR, Role.ADMIN])
-async def test_nobody_reports_on_a_run_that_another_credential_claimed(
-    web: Web, verb: str, role: Role
-) -> None:
+async def test_no_credential_reports_on_a_run_that_another_claimed(web: Web, verb: str, role: Role) -> None:
     await web.house.enqueue("1", "resize")
     mine, other = await worker_token(web), await worker_token(web, "other", role)
     (run,) = await claim(web, mine.credential.reveal())
@@ -75,7 +73,7 @@ async def test_a_run_says_which_credential_claimed_it(web: Web) -> None:
     assert record.worker == outside_worker("w1", made.record.token_id) == f"http/w1@{made.record.token_id}"
 
 
-async def test_nobody_adopts_a_claim_of_another_credential_under_its_name(web: Web) -> None:
+async def test_no_credential_adopts_a_claim_of_another_under_its_name(web: Web) -> None:
     await web.house.enqueue("1", "resize")
     mine, other = await worker_token(web), await worker_token(web, "other")
     (run,) = await claim(web, mine.credential.reveal())
@@ -103,9 +101,7 @@ async def test_a_rotation_takes_no_run_from_its_worker(web: Web) -> None:
     assert (await report(web, run, "complete", third.credential.reveal())).status == 200
 
 
-async def test_a_fence_that_nobody_was_given_yet_ends_no_run(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fence_that_was_not_given_yet_ends_no_run(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who guesses the next fence and reports in the moment before the claim changes nothing."""
     key = await web.house.enqueue("1", "resize")
     mine, other = await worker_token(web), await worker_token(web, "other", Role.OPERATOR)
@@ -125,7 +121,7 @@ async def test_a_fence_that_nobody_was_given_yet_ends_no_run(
     assert (await web.house.run(key)).state is RunState.RUNNING
 
 
-async def test_a_claim_of_an_earlier_release_is_reported_on_by_whoever_has_its_fence(web: Web) -> None:
+async def test_a_claim_of_an_earlier_release_is_reported_on_with_its_fence_alone(web: Web) -> None:
     key = await web.house.enqueue("1", "resize")
     (run,) = await claim(web, TOKEN)
     change_run(web.house.memory, key, worker="http/w1")
@@ -149,7 +145,7 @@ async def test_a_worker_may_claim_and_report_and_nothing_else() -> None:
     assert {path for _, path in passed - own} - OPEN == set(), "what is open has nothing of a tenant in it"
 
 
-async def test_nobody_signs_in_as_a_worker() -> None:
+async def test_no_session_has_the_role_worker() -> None:
     stage = await Stage().open()
     made = await stage.token(Role.WORKER)
     body = urlencode({"token": made.credential.reveal()}).encode()

@@ -77,7 +77,7 @@ async def test_runs_of_the_program_itself_are_not_given_away(web: Web) -> None:
     assert await web.claim() == []
 
 
-async def test_a_job_that_nobody_registered_is_refused_with_a_near_name(web: Web) -> None:
+async def test_an_unregistered_job_is_refused_with_a_near_name(web: Web) -> None:
     answer = await web.post(CLAIMS, {"worker": "w1", "jobs": ["resise"]})
     assert answer.problem == "unknown-job"
     assert "did you mean resize?" in answer.body["detail"]
@@ -115,7 +115,7 @@ async def test_a_wait_in_vain_ends_after_its_time(web: Web) -> None:
         assert await web.claim("w1", wait_s=0.05) == []
 
 
-async def test_whoever_hangs_up_waits_no_more_and_claims_nothing(web: Web) -> None:
+async def test_a_caller_that_hangs_up_waits_no_more_and_claims_nothing(web: Web) -> None:
     gone = asyncio.Event()
     body = json.dumps({"worker": "w1", "jobs": ["resize"], "wait_s": LONG_S}).encode()
     waiting = asyncio.create_task(ask(web.app, "POST", CLAIMS, body, gone=gone))
@@ -165,7 +165,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_again_before_a_new_one(web
     assert new["run_key"] == "resize#2"
 
 
-async def test_nobody_adopts_what_is_anothers_or_the_programs(web: Web) -> None:
+async def test_no_worker_adopts_runs_of_another_or_of_the_program(web: Web) -> None:
     await web.house.enqueue("1", "resize")
     await web.house.enqueue("2", "local")
     inside = await web.claim_inside("local")

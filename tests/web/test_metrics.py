@@ -20,7 +20,7 @@ async def scraped(web: Web, namespace: Namespace) -> Answer:
     return await ask(let_in, "GET", "/metrics", token=None)
 
 
-async def test_it_is_closed_to_whoever_has_no_credential(web: Web) -> None:
+async def test_it_is_closed_without_a_credential(web: Web) -> None:
     assert (await ask(web.app, "GET", "/metrics", token=None)).status == 401
     answer = await ask(web.app, "GET", "/metrics", token=TOKEN)
     assert answer.status == 200

@@ -63,7 +63,7 @@ def references(value: Any) -> Iterator[str]:
                 yield from references(one)
 
 
-async def test_it_is_served_to_whoever_has_a_token(web: Web) -> None:
+async def test_it_is_served_to_every_token(web: Web) -> None:
     answer = await web.get("/api/v1/openapi.json")
     assert answer.headers["content-type"] == "application/json"
     assert answer.body == DOCUMENT

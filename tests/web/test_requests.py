@@ -54,7 +54,7 @@ async def test_one_that_is_good_everywhere_is_at_home_where_the_server_is() -> N
 
 
 @pytest.mark.parametrize("verb", ["GET /schedules", "DELETE /schedules/hourly"])
-async def test_a_body_that_nobody_reads_is_refused(web: Web, verb: str) -> None:
+async def test_a_body_that_is_not_read_is_refused(web: Web, verb: str) -> None:
     await web.house.put("hourly")
     method, path = verb.split(" ")
     answer = await ask(web.app, method, f"/api/v1{path}", json.dumps({"reason": "old"}).encode())
@@ -63,7 +63,7 @@ async def test_a_body_that_nobody_reads_is_refused(web: Web, verb: str) -> None:
     assert len((await listed(web)).body["items"]) == 1
 
 
-async def test_a_version_that_nobody_looks_at_is_refused(web: Web) -> None:
+async def test_a_version_that_is_not_compared_is_refused(web: Web) -> None:
     await web.house.put("hourly")
     for verb in ("pause", "resume", "trigger"):
         path = f"/api/v1/schedules/hourly/{verb}"

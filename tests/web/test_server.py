@@ -109,7 +109,7 @@ async def test_no_answer_waits_for_an_acknowledgement_of_its_first_half() -> Non
 
 
 @pytest.mark.parametrize("number", [SIGINT, SIGTERM])
-def test_one_signal_stops_it_at_once_and_answers_whoever_waits(
+def test_one_signal_stops_it_at_once_and_answers_waiting_calls(
     server: Server, tmp_path: Path, number: Signals
 ) -> None:
     with server.process(tmp_path) as process, ExitStack() as connections:

@@ -84,7 +84,7 @@ async def test_two_who_use_a_link_at_the_same_moment_do_not_both_come_in(door: D
     assert sorted([(await one).status for one in both]) == [303, 403]
 
 
-async def test_an_expired_link_signs_nobody_in(door: Door) -> None:
+async def test_an_expired_link_opens_no_session(door: Door) -> None:
     link = await door.link()
     door.house.clock.advance(600)
     assert (await door.post("/sign-in", {"link": link})).status == 403
@@ -154,7 +154,7 @@ async def test_signing_out_needs_the_form_of_the_session(door: Door) -> None:
     assert (await door.get(cookie=cookie)).status == 200
 
 
-async def test_a_session_ends_when_nobody_uses_it(door: Door) -> None:
+async def test_an_unused_session_ends(door: Door) -> None:
     cookie = await door.sign_in()
     for _ in range(3):
         door.house.clock.advance(11 * 3600)

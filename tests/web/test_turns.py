@@ -125,7 +125,7 @@ async def test_never_more_than_so_many_are_at_work_and_the_rest_come_in_order() 
         assert here.slow.bodies == [one.encode() for one in paths]
 
 
-async def test_whoever_comes_after_does_not_go_before_one_who_waits() -> None:
+async def test_a_later_request_does_not_go_before_one_that_waits() -> None:
     async with verbs(at_once_max=1) as here:
         await here.begin("/first")
         await here.begin("/second")
@@ -150,7 +150,7 @@ async def test_beyond_the_bound_there_is_no_waiting() -> None:
         assert "/d" not in here.slow.came
 
 
-async def test_nobody_takes_the_places_of_all_others() -> None:
+async def test_no_caller_takes_the_places_of_all_others() -> None:
     async with verbs(at_once_max=1, waiting_max=5, each_max=2) as here:
         for one in ("/a", "/b", "/c"):
             await here.begin(one)

@@ -193,7 +193,7 @@ async def test_a_malformed_answer_is_never_a_success(answer: bytes) -> None:
     assert len(str(caught.value)) < 200
 
 
-async def test_a_second_answer_behind_the_first_is_nobodys() -> None:
+async def test_a_second_answer_behind_the_first_is_dropped() -> None:
     async with served(said(200, b"one") + said(200, b"SMUGGLED"), said(200, b"two")) as server:
         call = at(server.port)
         assert await call.execute(make_run()) == "one"

@@ -68,7 +68,7 @@ async def test_a_lease_that_ended_in_mid_renewal_is_not_renewed(
     assert await renew(alices, ALICE, epoch) == Lost()
 
 
-async def test_a_key_that_was_taken_off_its_lease_is_nobodys(
+async def test_a_key_that_was_taken_off_its_lease_has_no_holder(
     alices: EtcdLeases, gateway: Interrupted
 ) -> None:
     epoch = (await grant(alices, ALICE)).epoch

@@ -126,7 +126,7 @@ async def test_a_certificate_is_not_shown_in_vain(sealed: EtcdServer) -> None:
     await leases.close()
 
 
-async def test_an_authority_that_nobody_knows_is_not_trusted(sealed: EtcdServer) -> None:
+async def test_an_unknown_authority_is_not_trusted(sealed: EtcdServer) -> None:
     with pytest.raises(InvalidSettings, match="ca=/path"):
         await open_leases(url(sealed) + "&tls=true", clock=SystemClock())
 

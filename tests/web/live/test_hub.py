@@ -52,7 +52,7 @@ async def test_one_look_serves_every_stream_of_every_namespace() -> None:
         assert runs_in(await heard(listener)) == [(other.run_key, "running")]
 
 
-async def test_nobody_listening_costs_nothing() -> None:
+async def test_without_a_listener_it_costs_nothing() -> None:
     theatre = Theatre()
     running = asyncio.create_task(theatre.hub.run())
     for _ in range(10):
@@ -163,7 +163,7 @@ async def test_a_stream_does_not_outlive_its_age() -> None:
     assert listener.ended.is_set()
 
 
-async def test_closing_ends_every_stream_at_once_and_lets_nobody_begin() -> None:
+async def test_closing_ends_every_stream_at_once_and_admits_no_more() -> None:
     theatre = Theatre()
     listener = theatre.hub.join(principal(), NS)
     waiting = asyncio.create_task(listener.take(3_600))
@@ -238,7 +238,7 @@ async def test_a_gap_between_two_looks_is_not_passed_over_in_silence() -> None:
     assert await heard(listener) == []
 
 
-async def test_nobody_is_told_of_a_cut_where_nothing_new_was_left_out(
+async def test_no_listener_is_told_of_a_cut_where_nothing_new_was_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("fencepost.web.live.hub.NEWS_MAX", 2)

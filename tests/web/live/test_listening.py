@@ -48,7 +48,7 @@ async def test_large_messages_do_not_wait_for_a_slow_reader_without_bound() -> N
     assert await slow.take(0) == large, "it goes on after that"
 
 
-async def test_somebody_new_hears_how_things_stand_and_what_happened_meanwhile() -> None:
+async def test_a_new_listener_hears_how_things_stand_and_what_happened_meanwhile() -> None:
     theatre = Theatre()
     theatre.hub.join(principal(), NS)
     await theatre.look()

@@ -147,7 +147,7 @@ async def test_a_stream_is_not_opened_by_anything_but_a_get(theatre: Theatre) ->
         writer.close()
 
 
-async def test_whoever_comes_back_is_told_to_read_anew(theatre: Theatre) -> None:
+async def test_a_returning_listener_is_told_to_read_anew(theatre: Theatre) -> None:
     async with opened(theatre) as stage:
         reader, writer, _ = await stage.ask("Last-Event-ID: 17\r\n")
         assert await heard_until(reader, "resync") == {}

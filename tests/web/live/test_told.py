@@ -9,7 +9,7 @@ from tests.web.live.theatre import NS, OTHER, Theatre, heard, principal, runs_in
 SECRET = "hunter2"
 
 
-async def test_somebody_new_hears_nothing_of_another_namespace() -> None:
+async def test_a_new_listener_hears_nothing_of_another_namespace() -> None:
     """The hub is warm: what happened a moment ago, to whomever, is at hand when the next one comes."""
     theatre = Theatre()
     theatre.hub.join(principal(), NS)

@@ -12,7 +12,7 @@ from fencepost.model.run_log import LogChunk, LoggedChunk, LogPage, LogPlace, Lo
 from tests.web.live.theatre import NS, OTHER, Theatre, heard, principal
 
 
-async def test_a_log_that_cannot_be_read_keeps_nobody_from_the_others(
+async def test_a_log_that_cannot_be_read_does_not_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     theatre = Theatre()
@@ -28,7 +28,7 @@ async def test_a_log_that_cannot_be_read_keeps_nobody_from_the_others(
     assert {one.run_key for one in theatre.hub._watching()} == {good.run_key}, "it is not asked for again"
 
 
-async def test_nobody_who_watches_a_log_is_always_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_watcher_of_a_log_is_always_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fencepost.web.live.run_logs.LOGS_MAX", 2)
     theatre = Theatre()
     claims = [await theatre.begin(f"run-{number}") for number in range(5)]
