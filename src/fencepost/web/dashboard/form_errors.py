@@ -12,10 +12,10 @@ from msgspec import structs
 
 from fencepost.errors import UsageError
 from fencepost.model.identifiers import checked_name
-from fencepost.operations.schedules import AddSchedule
+from fencepost.operations.schedules import AddScheduleRequest
 from fencepost.operations.specs import new_spec
 from fencepost.triggers.localtime.zones import zone
-from fencepost.web.dashboard.actions.forms import to_asked
+from fencepost.web.dashboard.actions.forms import to_request
 from fencepost.web.dashboard.schedule_form import Fields, ScheduleForm, new_fields
 
 FINE = ScheduleForm(schedule_id="a-schedule", job="a-job", when="0 0 * * *")
@@ -81,4 +81,4 @@ def _check_when(form: ScheduleForm, with_zone: bool, at: datetime) -> None:
 
 
 def _try(fields: Fields, at: datetime) -> None:
-    new_spec(to_asked(fields, AddSchedule), at)
+    new_spec(to_request(fields, AddScheduleRequest), at)

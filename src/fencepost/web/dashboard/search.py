@@ -14,14 +14,14 @@ from fencepost.model.dataclasses import dataclass
 from fencepost.model.identifiers import RunKey, ScheduleId
 from fencepost.model.run import RunFilter, RunRecord
 from fencepost.model.schedule import Schedule, ScheduleFilter
+from fencepost.operations.control import Control
 from fencepost.operations.fleet import live_nodes
-from fencepost.services.control import Control
 from fencepost.web.dashboard import links
 from fencepost.web.dashboard.navigation import ELSEWHERE, GROUPS, Place
 
 EACH_MAX = 6
 RUNS_SEARCHED_MAX, RUNS_GLANCED_MAX = 25_000, 1_000
-"""How many runs are looked through for a page of results, and while somebody types."""
+"""How many runs are looked through for a page of results, and while the reader types."""
 
 
 @dataclass(frozen=True)
