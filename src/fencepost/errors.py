@@ -50,7 +50,7 @@ class FencepostError(Exception):
 
 
 class UsageError(FencepostError):
-    """The call was wrong; the message says what, where, and the mend."""
+    """The call was wrong; the message says what, where, and the fix."""
 
 
 class InvalidTrigger(UsageError):
@@ -218,7 +218,7 @@ class RunFailure(FencepostError):
 
 
 class PermanentFailure(RunFailure):
-    """Raised by a job whose failure no retry can mend."""
+    """Raised by a job whose failure no retry can repair."""
 
 
 class StepRefused(PermanentFailure):

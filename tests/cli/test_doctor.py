@@ -135,7 +135,7 @@ def test_a_finding_is_one_line_with_its_reason_and_the_mend() -> None:
     result = call("doctor", "late.toml", "--offline", "--only", "retention", "--only", "replay")
     fail, unknown, empty, note, summary = result.stdout.splitlines()
     assert fail.startswith("fail     retention  sweep: runs are kept for 2d and max_lateness is 3d: ")
-    assert '; mend: retention_s = "4d" or more' in fail
+    assert '; fix: retention_s = "4d" or more' in fail
     assert unknown.startswith("unknown  replay     the store was not asked (--offline)")
     assert (empty, note) == ("", "the store was not asked (--offline): only the code was looked at")
     assert summary == "1 schedule, 1 job; 2 points: 1 unknown, 1 fail"

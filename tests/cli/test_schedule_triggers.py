@@ -312,7 +312,7 @@ def test_what_the_clocks_of_its_zone_always_skip_is_refused(shop: str) -> None:
         "schedules", "add", "extra", "--job", "report", *expression, "--gap", "skip", "--store", shop
     )
     assert "never fires, the clocks of Europe/Berlin skip each of its times and gap is skip" in said
-    assert "mend: gap shift" in said
+    assert "fix: gap shift" in said
     assert add(shop, *expression)["schedule_id"] == "extra"
     past = ("--at", "2020-01-01T00:00:00Z")
     called("schedules", "add", "past", "--job", "report", *past, "--store", shop)

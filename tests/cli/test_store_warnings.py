@@ -69,7 +69,7 @@ def test_doctor_does_not_keep_a_careless_server_to_itself(careless: str, more: s
     }
     assert (len(lines), len(told)) == (len(WARNINGS[more]), len(WARNINGS[more]))
     assert remedies_of(told, WARNINGS[more]) == WARNINGS[more]
-    assert all(f"{reason}; mend: {remedy}" in "\n".join(lines) for reason, remedy in told.items())
+    assert all(f"{reason}; fix: {remedy}" in "\n".join(lines) for reason, remedy in told.items())
     assert call(*arguments, "--strict").exit_code == 1
 
 

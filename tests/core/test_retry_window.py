@@ -101,7 +101,7 @@ def test_a_warning_is_one_line_with_its_mend(
     spec: JobSpec, period: timedelta, trouble: str, remedy: str
 ) -> None:
     assert outgrows(period, spec, Overlap.SKIP) == (
-        f"job report: {trouble}, and overlap skip lets no other tick start meanwhile; mend: {remedy}"
+        f"job report: {trouble}, and overlap skip lets no other tick start meanwhile; fix: {remedy}"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_job_in_code_is_fitted_to_its_schedules() -> None:
     (spec,) = app.specs().values()
     assert spec.retry.deadline == timedelta(minutes=59)
     assert job_from_text(job_to_text(spec)) == spec
-    with pytest.raises(InvalidSpec, match="mend: a retry deadline of 59m"):
+    with pytest.raises(InvalidSpec, match="fix: a retry deadline of 59m"):
 
         @app.job(schedule=Every("1h"), retry=LONG, timeout="1m", retry_window="refuse")
         def refused() -> None: ...

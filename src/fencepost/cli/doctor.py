@@ -239,7 +239,7 @@ def _print_lines(findings: Sequence[Finding]) -> None:
 
 def _line(finding: Finding) -> str:
     about = f"{some_of(finding.schedules, len(finding.schedules))}: " if finding.schedules else ""
-    remedy = f"; mend: {finding.remedy}" if finding.remedy else ""
+    remedy = f"; fix: {finding.remedy}" if finding.remedy else ""
     return f"{finding.severity.ljust(7)}  {finding.point.ljust(9)}  {cell(about + finding.reason + remedy)}"
 
 

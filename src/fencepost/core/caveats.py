@@ -39,5 +39,5 @@ def _parallel_is_one_by_one(spec: ScheduleSpec) -> str | None:
     works_like = "sequential" if most == 1 else f"parallel({most})"
     return (
         f"catch_up {catch_up.words}: overlap {spec.overlap} lets {most} run at a time, so it works like "
-        f"{works_like}; mend: overlap allow({catch_up.at_once})"
+        f"{works_like}; fix: overlap allow({catch_up.at_once})"
     )

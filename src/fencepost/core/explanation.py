@@ -122,8 +122,8 @@ def _of_range(evidence: Evidence) -> _Ending:
         f"When it was planned it could not run any more ({one.reason}): it is one of {one.count} "
         f"missed ticks {span}, which are counted in one row."
     )
-    mended = (_backfill_remedy(evidence, remedies.backfill_missed), remedies.catch_up(evidence.schedule_id))
-    return _Ending(TickVerdict.MISSED, sentence, mended)
+    commands = (_backfill_remedy(evidence, remedies.backfill_missed), remedies.catch_up(evidence.schedule_id))
+    return _Ending(TickVerdict.MISSED, sentence, commands)
 
 
 def _of_nothing(evidence: Evidence) -> _Ending:
@@ -135,8 +135,8 @@ def _of_nothing(evidence: Evidence) -> _Ending:
         assert evidence.forgotten_before is not None
         before = to_utc_text(evidence.forgotten_before)
         sentence = f"Retention has removed ended ticks from before {before}; what became of this one is gone."
-        mended = (remedies.backfill_forgotten(evidence.schedule_id, evidence.fire_time),)
-        return _Ending(TickVerdict.FORGOTTEN, sentence, mended)
+        commands = (remedies.backfill_forgotten(evidence.schedule_id, evidence.fire_time),)
+        return _Ending(TickVerdict.FORGOTTEN, sentence, commands)
     if not _is_settled(evidence):
         return _not_planned_yet(evidence)
     number = evidence.version.version
@@ -229,11 +229,11 @@ def _is_settled(evidence: Evidence) -> bool:
 
 
 def _explanation(
-    evidence: Evidence, verdict: TickVerdict, sentences: tuple[str, ...], mended: tuple[str, ...]
+    evidence: Evidence, verdict: TickVerdict, sentences: tuple[str, ...], commands: tuple[str, ...]
 ) -> Explanation:
     if evidence.unserved is not None and verdict in WITHOUT_WORK:
         words = unserved_words(evidence.unserved)
         sentences = (*sentences, f"{words[:1].upper()}{words[1:]}.")
-        mended = (remedies.serve(evidence.unserved), *mended)
+        commands = (remedies.serve(evidence.unserved), *commands)
     keys = tuple(run.run_key for run in evidence.runs)
-    return Explanation(evidence.schedule_id, evidence.fire_time, verdict, sentences, mended, keys)
+    return Explanation(evidence.schedule_id, evidence.fire_time, verdict, sentences, commands, keys)

@@ -42,7 +42,7 @@ def outgrows(period_min: timedelta, job: JobSpec, overlap: Overlap) -> str | Non
         return None
     return (
         f"job {job.name}: {_length(window)} the period of {format_duration(period_min)}, "
-        f"and overlap {overlap} lets no other tick start meanwhile; mend: {_remedy(period_min, job)}"
+        f"and overlap {overlap} lets no other tick start meanwhile; fix: {_remedy(period_min, job)}"
     )
 
 

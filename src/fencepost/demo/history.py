@@ -215,7 +215,7 @@ class _Past:
 
     async def _operate(self) -> None:
         """What two people did one evening."""
-        anna = self._control(*ANNA, "the line to Madrid is mended")
+        anna = self._control(*ANNA, "the link to Madrid is repaired")
         dead = await self._store.ledger.list(
             self._namespace,
             RunFilter(schedule_id=ScheduleId("stock-sync-madrid"), state=RunState.DEAD, limit=3),

@@ -87,7 +87,7 @@ class Binding:
         return value if self._returns is Any else from_json(value, self._returns, _no_secret)
 
     def call_for(self, run: Run) -> Callable[[], Any]:
-        """The call that does this run. A payload that does not fit is a failure that no retry mends."""
+        """The call that does this run. A payload that does not fit is a failure that no retry can repair."""
         arguments = run.payload
         try:
             if not self._fits(arguments):

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from fencepost.errors import StaleFence, UsageError
-from fencepost.guards.remedy import MEND
+from fencepost.guards.remedy import REMEDY
 
 FENCE_MAX = 2**53
 """Numbers in the server's scripts are exact up to here."""
@@ -52,7 +52,7 @@ class FencedKey:
         if not int(written):
             raise StaleFence(
                 f"key {_text(self.key)}: fence {_text(held)} has written, which is larger than {fence}; "
-                f"{MEND}"
+                f"{REMEDY}"
             )
 
 

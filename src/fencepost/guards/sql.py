@@ -15,7 +15,7 @@ from string import Template
 from typing import Any
 
 from fencepost.errors import InvalidSpec, StaleFence, UsageError
-from fencepost.guards.remedy import MEND
+from fencepost.guards.remedy import REMEDY
 from fencepost.model.quoting import quoted
 
 NAME_LENGTH_MAX = 63
@@ -63,7 +63,7 @@ class FencedStatement:
         asyncpg's `execute` returns, `INSERT 0 1`.
         """
         if _count(touched) == 0:
-            raise StaleFence(f"table {self.table}: the row has a larger fence, or is not there; {MEND}")
+            raise StaleFence(f"table {self.table}: the row has a larger fence, or is not there; {REMEDY}")
 
     def _written(self, mark: Callable[[int], str]) -> str:
         numbers = iter(range(1, len(self.places) + 1))

@@ -77,7 +77,7 @@ def _bound(
         if isinstance(trigger, WallTrigger) and trigger.is_barren(now):
             raise InvalidTrigger(
                 f"{trigger.describe()}: never fires, the clocks of {trigger.tz} skip each of its times and "
-                f"gap is {trigger.times.policy.gap}; mend: gap shift, or another time"
+                f"gap is {trigger.times.policy.gap}; fix: gap shift, or another time"
             )
         if quotas is None or trigger.spacing_min_s >= quotas.interval_s:
             trigger.next(now)

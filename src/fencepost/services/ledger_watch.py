@@ -21,7 +21,7 @@ from fencepost.model.identifiers import Fence, NodeId
 from fencepost.model.run import Claim
 from fencepost.ports.store import Store
 
-MEND = (
+REMEDY = (
     "stop every process of this store, run: fencepost migrate --restored, then start them again "
     "(docs/guides/backup-and-restore.md)"
 )
@@ -71,4 +71,4 @@ class LedgerWatch:
 
 
 def _told(why: str) -> str:
-    return f"the ledger is older than it was, as after a restored backup: {why}; {MEND}"
+    return f"the ledger is older than it was, as after a restored backup: {why}; {REMEDY}"

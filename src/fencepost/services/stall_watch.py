@@ -16,7 +16,7 @@ from fencepost.telemetry.logs import Log
 EVERY_S = 0.5
 HOUR_S = 3600.0
 HOURS_KEPT = 24
-MEND = "let no async job block the event loop; give the host more processor time, or leases a longer term"
+REMEDY = "let no async job block the event loop; give the host more processor time, or leases a longer term"
 
 
 class StallWatch:
@@ -49,7 +49,7 @@ class StallWatch:
 
     def _keep(self, stall_s: float, now: Monotonic) -> None:
         if stall_s > self._told_from_s:
-            self._log.warning("this process stood still", for_s=round(stall_s, 1), remedy=MEND)
+            self._log.warning("this process stood still", for_s=round(stall_s, 1), remedy=REMEDY)
         if not self._hours or elapsed_s(self._hours[-1][0], now) > HOUR_S:
             self._hours.append((now, stall_s))
         elif stall_s > self._hours[-1][1]:

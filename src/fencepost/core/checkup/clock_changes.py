@@ -13,7 +13,7 @@ SEVERITY = {
     Effect.MOVED: Severity.OK,
     Effect.UNTOLD: Severity.UNKNOWN,
 }
-MENDS = {
+REMEDIES = {
     Effect.SKIPPED: "the policy gap shift, wall times outside the gap, or UTC; or leave it, where ticks may "
     "be left out that day",
     Effect.DOUBLED: "the policy fold first or last, wall times outside the fold, or UTC; or leave it, where "
@@ -39,4 +39,4 @@ def _of(schedule: ScheduleSheet) -> Iterator[Finding]:
     edges: tuple[Edge, ...] = () if schedule.rhythm is None else schedule.rhythm.edges
     for edge in edges:
         sentence = edge.sentence.rstrip(".")
-        yield Finding(Point.DST, SEVERITY[edge.effect], sentence, MENDS.get(edge.effect), about)
+        yield Finding(Point.DST, SEVERITY[edge.effect], sentence, REMEDIES.get(edge.effect), about)

@@ -174,7 +174,7 @@ def _retry_of(schedule: ScheduleSheet) -> Finding | None:
     warning = outgrows(period, job.spec, schedule.spec.overlap)
     if warning is None:
         return None
-    reason, _, remedy = warning.partition("; mend: ")
+    reason, _, remedy = warning.partition("; fix: ")
     return Finding(Point.RETRY, Severity.WARN, reason, remedy or None, (schedule.schedule_id,))
 
 

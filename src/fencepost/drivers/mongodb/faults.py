@@ -1,7 +1,7 @@
 """What the driver's exceptions mean to the rest of the house.
 
 In the midst of work every fault of the driver is `Unknown`: an operation that failed may have been carried
-out. At the start it is one line that says the mend.
+out. At the start it is one line that says the fix.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def translated(target: Target) -> Iterator[None]:
 
 @contextmanager
 def translated_at_open(target: Target) -> Iterator[None]:
-    """Turn the driver's faults at the first connection into one line that says the mend."""
+    """Turn the driver's faults at the first connection into one line that says the fix."""
     try:
         yield
     except FencepostError:

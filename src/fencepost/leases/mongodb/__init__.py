@@ -15,7 +15,7 @@ the number only rises. Before it asks, a node reads all documents of the shards 
 those alone that another holds. All renewals of a node are one request of single updates, each with a mark of
 that request; reading the documents afterwards tells which of them were renewed. The lineage is thrown by dice
 when the document is first written: a collection that was dropped is another lineage. A restored backup is
-not, and there the numbers fall; the ledger refuses them until they are mended.
+not, and there the numbers fall; the ledger refuses them until that is repaired.
 
 **Expiry** is judged by the primary's clock inside the operation, by `$$NOW`. That is read once, when the
 operation begins, and not again when it had to wait for the document or was tried again after a conflict: it

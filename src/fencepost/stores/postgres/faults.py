@@ -59,7 +59,7 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def translated_at_open(address: Address) -> Iterator[None]:
-    """Turn the driver's faults at the first connection into one line that says the mend."""
+    """Turn the driver's faults at the first connection into one line that says the fix."""
     try:
         yield
     except FencepostError as error:

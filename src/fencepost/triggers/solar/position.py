@@ -29,7 +29,7 @@ CACHED_MAX = 8_192
 def noon_minute(day: int, longitude: float) -> int:
     """The first whole minute of a solar day at which the sun has crossed the meridian."""
     mean_noon = day * DAY_MINUTES + HALF_DAY_MINUTES - MINUTES_PER_DEGREE * longitude
-    # The equation of time changes by half a minute in a day, so that a second look leaves nothing to mend.
+    # The equation of time changes by half a minute in a day, so that a second look leaves nothing to correct.
     noon = mean_noon - sun(mean_noon)[1]
     return ceil(mean_noon - sun(noon)[1])
 

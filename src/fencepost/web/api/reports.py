@@ -81,7 +81,7 @@ class FailRequest(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ]
     detail: Annotated[str, Meta(description="A traceback or the like.")] | None = None
-    permanent: Annotated[bool, Meta(description="No retry can mend it.")] = False
+    permanent: Annotated[bool, Meta(description="No retry can help.")] = False
     retry_after_s: Annotated[
         float,
         Meta(
