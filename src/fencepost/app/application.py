@@ -28,7 +28,6 @@ from fencepost.model.identifiers import RunKey
 from fencepost.model.json import JsonObject
 
 if TYPE_CHECKING:
-    from fencepost.app.calendars import Calendars
     from fencepost.model.audit import Author
     from fencepost.model.run import NewRun
     from fencepost.ports.leases import LeaseStore
@@ -156,7 +155,7 @@ class Fencepost(Definitions):
         """Enqueue runs of one job. Without a running event loop it is done at once, because the caller
         cannot await it; but for an awaited connection, which only an event loop can use."""
         awaited = options.connection is not None and deferred.is_awaited(options.connection)
-        if self._ground is None and not awaited and not _is_in_a_loop():
+        if self._ground is None and not awaited and _running_loop() is None:
             return Finished(self.enqueue_plainly(job, payloads, options, keys))
         return self._enqueue(job, payloads, options, keys)
 
@@ -268,14 +267,14 @@ class Fencepost(Definitions):
         """Runs in the store."""
         return deferred.Runs(self.control)
 
-    async def calendars(self) -> Calendars:
+    async def calendars(self) -> deferred.Calendars:
         """Calendars in the store."""
         return deferred.Calendars(await self.control())
 
     async def control(self, author: Author | None = None) -> deferred.Control:
         """All the verbs, in the name of this program unless an author is given."""
-        chosen = author or deferred.PROGRAM
-        return deferred.Control(await self.open(), self.settings.namespace, chosen, self._leases)
+        by = author or deferred.PROGRAM
+        return deferred.Control(await self.open(), self.settings.namespace, by, self._leases)
 
     async def open(self) -> Store:
         """The store, opened at the first call."""
@@ -399,7 +398,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _is_in_a_loop() -> bool:
-    return _running_loop() is not None
