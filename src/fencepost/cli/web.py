@@ -106,6 +106,7 @@ def web(
     context: click.Context,
     target: str,
     bind: str,
+    docs: str | None,
     tls: TlsFiles,
     provider: dict[str, Any],
     wait: bool,
@@ -126,7 +127,7 @@ def web(
       export FENCEPOST_TOKEN="$(openssl rand -hex 32)"
     """
     app = load_target(target)
-    app.configure(store=place.store, namespace=place.namespace, **provider)
+    app.configure(store=place.store, namespace=place.namespace, docs=docs, **provider)
     listener = open_door(app, bind, tls)
 
     async def work(stopper: Stopper) -> None:

@@ -4,8 +4,8 @@ Such a worker has what an attempt of the program has, a run under a fence, and n
 list of nodes, and only its heartbeats say that it lives. Every verb is one that the ledger has already, and
 is safe to repeat after an answer that was lost:
 
-- A claim whose answer was lost is *adopted*: whoever asks names the fences that it was given, and gets what
-  is running in its name under any other before it gets something new, unless that may have been begun
+- A claim whose answer was lost is *adopted*. The worker names the fences that it was given. What runs in its
+  name under any other fence it gets before anything new, unless that run may have been begun
   (`core.external_runs.is_given_again`). A name belongs to one start of one worker.
 - A report whose answer was lost is repeated, and the ledger says so.
 - A heartbeat can be repeated at will. None is accepted beyond the job's timeout (`core.external_runs`).
@@ -184,7 +184,8 @@ class ExternalRuns:
 
     async def _shown(self, by: Author, run_key: str, attempt: int, fence: int) -> tuple[RunRecord, Ticket]:
         """The run, which must not be one of a worker of this program, nor claimed with another credential. A
-        fence that nobody was given yet is refused here, lest a claim gives it out before the ledger looks."""
+        fence that was not given out yet is refused here: a claim could give it out before
+        the ledger looks."""
         found = await self._store.ledger.get(self.namespace, RunKey(run_key))
         run = known_run(run_key, found)
         if run.worker is not None and not is_outside(run.worker):

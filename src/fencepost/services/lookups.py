@@ -28,7 +28,7 @@ async def find_schedule(store: Store, namespace: Namespace, schedule_id: str) ->
 async def versions_of(
     store: Store, namespace: Namespace, schedule_id: str, *, after: int = 0, limit: int | None = None
 ) -> Sequence[ScheduleVersion]:
-    """All versions after that one, up to so many, the oldest first; also of a removed schedule."""
+    """The versions after that one, at most `limit`, the oldest first; also of a removed schedule."""
     name = ScheduleId(schedule_id)
     versions = await store.schedules.history(namespace, name, after=after, limit=limit)
     if not versions and not after and (kept := await schedule_id_of(store, namespace, schedule_id)) != name:

@@ -21,7 +21,7 @@ REST_MIN_S = 0.001
 FEW = 10
 """A look that finds fewer has mostly found all, so the next one waits for a moment."""
 HINTS_MAX = 5
-"""After so many hints that were for others, it looks first."""
+"""After this number of hints that were for others, it looks first."""
 
 
 async def take(

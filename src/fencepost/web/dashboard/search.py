@@ -34,7 +34,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Kind:
+class KindFound:
     """Things of one kind, the nearest first, and where there are more of them."""
 
     words: str
@@ -42,10 +42,10 @@ class Kind:
     all_href: str = ""
 
 
-async def search(control: Control, role: Role, text: str, *, glance: bool) -> list[Kind]:
+async def search(control: Control, role: Role, text: str, *, glance: bool) -> list[KindFound]:
     """What there is of each kind; kinds without anything are left out."""
     wanted = text.strip()
-    pages = Kind("Pages", _nearest(_pages(role, wanted), wanted))
+    pages = KindFound("Pages", _nearest(_pages(role, wanted), wanted))
     if not wanted:
         return [pages]
     schedules, jobs, nodes, runs = await asyncio.gather(
@@ -54,22 +54,22 @@ async def search(control: Control, role: Role, text: str, *, glance: bool) -> li
     low = wanted.lower()
     kinds = (
         pages,
-        Kind(
+        KindFound(
             "Schedules",
             _nearest((_schedule(one) for one in schedules), wanted),
             links.with_query("/schedules", {"text": wanted}),
         ),
-        Kind(
+        KindFound(
             "Jobs",
             _nearest((Found(one, "", links.job(one)) for one in jobs if low in one.lower()), wanted),
             links.with_query("/jobs", {"text": wanted}),
         ),
-        Kind(
+        KindFound(
             "Workers",
             _nearest((_worker(one.node.node_id) for one in nodes if low in one.node.node_id.lower()), wanted),
             links.with_query("/workers", {"text": wanted}),
         ),
-        Kind("Runs", tuple(map(_run, runs)), links.with_query("/runs", {"text": wanted})),
+        KindFound("Runs", tuple(map(_run, runs)), links.with_query("/runs", {"text": wanted})),
     )
     return sorted((one for one in kinds if one.found), key=lambda one: _distance(one.found[0].name, low))
 
