@@ -70,7 +70,10 @@ async def test_the_run_is_the_one_that_was_claimed(pool: ProcessPool) -> None:
 def test_every_field_of_a_claim_survives_the_way() -> None:
     claim = make_run({"a": [1, None, {"b": 10**40}], "text": "\0\n\ud800 ü"}).claim
     later = StoreTime(NOW + timedelta(microseconds=1))
-    for one in (claim, Claim(**{**_plain(claim), "previous": NOW, "first_started_at": later, "spent": 3})):
+    for one in (
+        claim,
+        Claim(**{**_plain(claim), "previous": NOW, "first_started_at": later, "attempts_before_replay": 3}),
+    ):
         assert claim_from_json(json.loads(json.dumps(claim_to_json(one)))) == one
 
 

@@ -90,7 +90,7 @@ async def test_a_schema_from_before_the_first_migration_is_neither_opened_nor_mi
         f"store {postgres_url}: its schema is {schema} and this program migrates from 9 on;"
     )
     assert "\n" not in line
-    with pytest.raises(SchemaMismatch, match="migrate of an earlier Fencepost"):
+    with pytest.raises(SchemaMismatch, match="migrate of an earlier commit"):
         await migrate(postgres_url, shards=4)
 
 

@@ -88,7 +88,7 @@ async def test_a_schema_from_before_the_first_migration_is_neither_used_nor_migr
     set_schema(path, schema)
     url = f"sqlite:///{path}"
     for attempt in (open_at(path), migrate(url, shards=SHARDS)):
-        with pytest.raises(SchemaMismatch, match="migrate of an earlier Fencepost") as refused:
+        with pytest.raises(SchemaMismatch, match="migrate of an earlier commit") as refused:
             await attempt
         line = str(refused.value)
         assert line.startswith(f"store {url}: its schema is {schema} and this program migrates from 9 on;")

@@ -64,5 +64,5 @@ async def test_without_a_folder_there_is_nothing_under_docs() -> None:
 
 
 def test_a_folder_that_was_not_built_is_refused_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettings, match="run make docs"):
+    with pytest.raises(InvalidSettings, match="build it with make docs"):
         open_door(Fencepost(docs=str(tmp_path)), "127.0.0.1:0")
