@@ -9,7 +9,7 @@ import pytest
 from tests.servers.postgres import PostgresServer
 from tests.upgrades import drill
 
-ROLLED = "9002ae2e"
+ROLLED = "dd0a6609"
 """The first revision from which a fleet is rolled: its schema has the names of the first release."""
 OLDER_SCHEMA = "7d7800ed"
 """A revision from before that, whose schema is 17."""
