@@ -22,7 +22,7 @@ class Schedules:
         page.get_by_label("Id").fill("invoices/eu")
         page.get_by_label("Job").select_option("greet")
         page.get_by_label("Fires").fill("30 2 * * *")
-        page.get_by_label("Zone").fill("Europe/Berlin")
+        page.get_by_label("Zone of wall times").fill("Europe/Berlin")
         page.get_by_label("Labels").fill("team=billing")
         page.get_by_label("Payload").fill('{"name": "Berta"}')
         admin.press("Preview")
