@@ -208,7 +208,7 @@ async def remove(control: Control, name: str, expected_revision: int | None = No
 
 
 def changed(name: str) -> CalendarChanged:
-    """What is said to whoever looked at another revision."""
+    """The refusal of a caller that read another revision."""
     return CalendarChanged(f"calendar {name}: was changed meanwhile; look at it and write it again")
 
 

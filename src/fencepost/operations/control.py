@@ -76,7 +76,7 @@ class Control:
     async def versions(
         self, schedule_id: str, *, after: int = 0, limit: int | None = None
     ) -> Sequence[ScheduleVersion]:
-        """Its versions after that one, up to so many, the oldest first; also of a removed schedule."""
+        """Its versions after that one, at most `limit`, the oldest first; also of a removed schedule."""
         return await versions_of(self.store, self.namespace, schedule_id, after=after, limit=limit)
 
     async def log(self, wanted: LogFilter) -> Sequence[Entry]:

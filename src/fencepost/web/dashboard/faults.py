@@ -93,7 +93,7 @@ def fault_of(request: Request[Any, Any, Any], error: Exception) -> Fault:
             told = "This page is only for those who have signed in."
             return Fault(401, "Sign in", told, "Sign in with a token or a link.", "/sign-in", "Sign in")
         case NotAllowed():
-            remedy = "Ask somebody who administers this house for a token with that role."
+            remedy = "Ask an administrator for a token with that role."
             return Fault(403, "Not for this role", _sentence(str(error)), remedy)
         case NotFoundException():
             return _not_found(f"There is no page at {said_of_path(here)}.")

@@ -15,7 +15,7 @@ from fencepost.web.dashboard.charts.bars import Line, lines
 from fencepost.web.dashboard.tell import span
 
 STRETCHES = 48
-"""So many points has a trend of one schedule."""
+"""How many points the trend of one schedule has."""
 
 
 class Point(NamedTuple):

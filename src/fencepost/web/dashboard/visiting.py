@@ -83,7 +83,7 @@ async def made(
     query: Q,
     secret: Collection[str] = (),
 ) -> Visit[Q]:
-    """A visit of somebody who is known; the secret fields are in no link that leads back."""
+    """A visit of a known user; the secret fields are in no link that leads back."""
     control = serving.control(caller)
     return Visit(
         control=control,

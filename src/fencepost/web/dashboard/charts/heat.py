@@ -17,7 +17,7 @@ from fencepost.web.dashboard.charts.svg import element
 CELL, STEP, HEIGHT = 12.0, 15.0, 15.0
 HEAD = 14.0
 PIECE = 12
-"""So many columns are one picture: two of them are as wide as a phone."""
+"""The columns of one picture: two pictures are as wide as a phone."""
 QUIET = frozenset({"fine", "planned", "forgotten"})
 """What nobody has to stop at with the keyboard."""
 

@@ -26,7 +26,7 @@ from fencepost.web.dashboard.tell import Tell
 
 PATH = "/matrix"
 SHOWN_MAX = 30
-"""So many schedules on a page."""
+"""How many schedules a page shows."""
 LABELS_MAX = 200
 Short = Annotated[str, Meta(max_length=300)]
 

@@ -13,7 +13,7 @@ from fencepost.web.dashboard.search import search
 
 
 class SearchQuery(Struct, frozen=True):
-    """What is looked for; `glance` says that somebody still types."""
+    """What is looked for; `glance` says that the reader still types."""
 
     text: Annotated[str, Meta(max_length=200, pattern=PLAIN_PATTERN)] = ""
     glance: bool = False

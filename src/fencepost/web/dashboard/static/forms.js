@@ -1,7 +1,7 @@
 // Forms: names to choose from, and what they would do, shown as one types.
 "use strict";
 
-// The names of zones, once somebody chooses one.
+// The names of zones, once the reader chooses one.
 for (const input of document.querySelectorAll("[data-zones]")) {
   input.addEventListener("focus", () => {
     const names = document.createElement("datalist");
